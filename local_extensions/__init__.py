@@ -1,6 +1,6 @@
 """The template's extension of Jinja, which cookiecutter imports before its first question.
 
-An older Python has to be able to read this file: it ends the process in words.
+An older Python must be able to read this file: it ends the process in words.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def _quoted_json(given: Mapping[str, str]) -> str:
 
 
 def typed(value: str) -> str:
-    """Return ``value`` as it has to be given to cookiecutter, on one line.
+    """Return ``value`` as it must be given to cookiecutter, on one line.
 
     cookiecutter renders Jinja in the values of its command line and its API, and a line break would
     break the line: such a value is given as a Jinja string, which renders to it.

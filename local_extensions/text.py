@@ -52,7 +52,7 @@ def markdown(value: str) -> str:
 def shown(value: str) -> str:
     """Return the value in quotes, on one line, with readable letters, for a message.
 
-    A user name and a token in an address are left out.
+    Skip a user name and a token in an address.
     """
     return f'"{quoted(re.sub(r"//[^/@ ]*@", "//...@", value))}"'
 

@@ -1,4 +1,4 @@
-"""Builds the packages of packages/ as wheels, with the standard library alone.
+"""Builds the packages of packages/ as wheels, with only the standard library.
 
     python3 local_extensions/wheels.py FOLDER
 

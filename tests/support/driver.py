@@ -169,7 +169,7 @@ class Driver:
         return self.by_ledger()
 
     def by_ledger(self) -> Outcome:
-        """Return how many rows were lost and how many repeated, by the ledger alone."""
+        """Return how many rows were lost and how many repeated, by the ledger only."""
         read = self.read()
         lost = repeated = 0
         for queue in positions.read(self.client, self.settings).queues:

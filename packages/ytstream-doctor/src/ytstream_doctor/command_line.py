@@ -20,7 +20,7 @@ from .rules import RULES, Finding
 def main(words: Sequence[str]) -> int:
     """Run the command; return 0 if nothing was found, 1 if something was.
 
-    2 is for a job of which not all queries are known, so that finding nothing says nothing.
+    2 is for a job with queries that were not understood, so that no finding proves nothing.
     """
     given = _parser().parse_args(words)
     try:

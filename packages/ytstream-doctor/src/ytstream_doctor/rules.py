@@ -69,7 +69,7 @@ _LIST = (
     Rule(
         "job-proxy", "stalled",
         "With job proxies the transaction lives in the driver's own proxy, which executors cannot "
-        "reach. The driver's is switched off at submit alone: its environment is fixed there, and "
+        "reach. The driver's is switched off only at submit: its environment is fixed there, and "
         "a setting of the session comes too late.",
         f"{_DOC}Transactional mode; spark.ytsaurus.rpc.job.proxy.enabled; YTsaurusOperationManager",
         "source",
@@ -208,7 +208,7 @@ _LIST = (
     ),
     Rule(
         "output-mode", "stalled",
-        "SPYT's sink takes the mode append alone: the query does not start.",
+        "SPYT's sink takes only the mode append: the query does not start.",
         "SPYT YtStreamingProviderImpl.createSink (\"Only append mode is supported now\")",
         "source",
         "The output mode is always append.",
@@ -312,7 +312,7 @@ _LIST = (
         "The setting does not do what it is there for, so what it should prevent happens.",
         "Spark and SPYT, as named with the setting",
         "source",
-        "`make confs` lists each setting with its reason; those without effect are left out.",
+        "`make confs` lists each setting with its reason; those without effect are not listed.",
     ),
     # -- queues and consumers --------------------------------------------------------------------
     Rule(
@@ -331,7 +331,7 @@ _LIST = (
         "run",
         "Rows that are gone are found at the start and in the run; on_data_loss says what happens.",
     ),
-    # -- tables beside the stream ----------------------------------------------------------------
+    # -- other tables --------------------------------------------------------------------------
     Rule(
         "unflushed-rows", "lost",
         "A read that is not a stream sees what is on disk. The newest rows of a dynamic table are "

@@ -1,6 +1,6 @@
 """The runtime of a Structured Streaming job on YTsaurus, and all that is shipped with one.
 
-It needs the standard library, pyspark, SPYT and ytsaurus-client alone. A job hands one value,
+It needs the standard library, pyspark, SPYT and ytsaurus-client only. A job hands one value,
 ``Job``, to the command line (cli.py). The rooms and their layers are in docs/architecture.md, and
 `make lint` checks them (import-linter, pyproject.toml of the template).
 

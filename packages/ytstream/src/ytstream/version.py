@@ -12,7 +12,7 @@ __version__ = "1.0.0"
 
 @cache
 def version_of(package: str) -> str:
-    """Return the version of ``pyspark`` or ``spyt`` by its module ``version`` alone.
+    """Return the version of ``pyspark`` or ``spyt`` by its module ``version`` only.
 
     Importing SPYT takes a second, for pandas. Raises ModuleNotFoundError.
     """

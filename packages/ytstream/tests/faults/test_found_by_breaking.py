@@ -117,7 +117,7 @@ def test_keys_where_no_key_can_be_are_refused() -> None:
     keyed = [Column("a", "int64", key=True)]
     assert "QUEUE cannot be a key" in refusal(lambda: verify(replace(job, queue=keyed)))
     outputs = {"output": keyed}
-    assert "has key columns alone" in refusal(lambda: verify(replace(job, outputs=outputs)))
+    assert "has only key columns" in refusal(lambda: verify(replace(job, outputs=outputs)))
 
 
 def test_an_exit_during_the_import_is_an_error() -> None:

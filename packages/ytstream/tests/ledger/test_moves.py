@@ -106,7 +106,7 @@ def _pairs(texts: Mapping[str, list[int]]) -> Iterator[tuple[int, tuple[int, int
 
 
 def _is_told(world: World) -> bool:
-    """Return whether the ledger alone leads from row 0 to the head, without a gap."""
+    """Return whether only the ledger leads from row 0 to the head, without a gap."""
     at: dict[tuple[str, int], int] = {}
     for row in _rows(world, "batch", *MOVES):
         for queue in row["queues"]:

@@ -435,7 +435,7 @@ def test_too_many_rejected_rows_end_the_job_before_any_is_written(
     stream.send(200)
     with pytest.raises(JobError) as caught:
         stream.drain()
-    assert "200 of 200 rows of a micro-batch were left out: 200 all of them" in str(caught.value)
+    assert "200 of 200 rows of a micro-batch were skipped: 200 all of them" in str(caught.value)
     assert _rows_of(stream, REJECTED) == FEW
     stream.configure(reject_limit=1)
     stream.drain()

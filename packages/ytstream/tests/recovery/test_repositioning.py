@@ -160,7 +160,7 @@ def test_rewind_moves_ledger_and_consumer_and_empties_the_state(
     if processing == "window":
         said += [
             "the state is dropped: groups in open windows, 2 of them",
-            "what comes out from now on is made of the rows that are read from now on alone",
+            "what comes out from now on is made only of the rows that are read from now on",
             _NOT_ALL,
         ]
     if to == "earliest":
@@ -176,7 +176,7 @@ def test_rewind_says_from_which_rows_on_no_state_is_lost(driver_of: DriverOf) ->
     queue = driver.settings.queues[0]
     driver.run(2)
     dropped = "the state is dropped: groups in open windows, 2 of them"
-    alone = "what comes out from now on is made of the rows that are read from now on alone"
+    alone = "what comes out from now on is made only of the rows that are read from now on"
     first = f"`rewind rows {queue}:0=0 {queue}:1=0` loses nothing of it"
     said = ["the job was there already; its checkpoint is empty now", dropped, alone, first]
     assert driver.rewind("latest") == said

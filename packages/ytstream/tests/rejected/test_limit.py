@@ -89,7 +89,7 @@ def test_rows_three_hours_ahead_are_rejected_and_end_the_job(
     wrong = _wrong(stream, 200)
     _aside(stream, wrong)
     said = refusal(stream.drain)
-    assert f"{len(wrong)} of {len(wrong)} rows of a micro-batch were left out" in said
+    assert f"{len(wrong)} of {len(wrong)} rows of a micro-batch were skipped" in said
     assert ("compare this host's clock" in said) == (processing != "aggregate")
     assert "reject_limit = 1 in the configuration lets this batch pass" in said
     assert (_rows(stream), head_of(stream).number) == (before, head.number)
@@ -336,7 +336,7 @@ def test_late_rows_are_in_the_ledger_and_end_the_job(
     stream.publish(fresh)
     _aside(stream, rows)
     said = refusal(stream.drain)
-    assert f" of {len(rows) + len(fresh)} rows of a micro-batch were left out: " in said
+    assert f" of {len(rows) + len(fresh)} rows of a micro-batch were skipped: " in said
     assert re.search(r" behind the watermark \(at 20.* UTC, .* ahead of the newest of them", said)
     assert "; reject_limit allows 50%" in said
     assert (stream.found(), head_of(stream).number) == (before, number)
@@ -365,7 +365,7 @@ def test_late_rows_of_few_groups_are_counted_each(stream_of: StreamOf) -> None:
     stream.publish(fresh)
     _aside(stream, late)
     said = refusal(stream.drain)
-    assert f"{len(late)} of {len(late) + len(fresh)} rows of a micro-batch were left out" in said
+    assert f"{len(late)} of {len(late) + len(fresh)} rows of a micro-batch were skipped" in said
     stream.configure(reject_limit=1.0)
     stream = another_process(stream)
     stream.drain()
@@ -445,7 +445,7 @@ def test_few_late_rows_are_counted_and_pass(stream_of: StreamOf) -> None:
     ("found", "limit", "said"),
     [
         (SkippedRows({"odd": 20}), 0.0, None),
-        (SkippedRows({"odd": 21}), 0.0, "21 of 90 rows of a micro-batch were left out: 21 odd;"),
+        (SkippedRows({"odd": 21}), 0.0, "21 of 90 rows of a micro-batch were skipped: 21 odd;"),
         (SkippedRows({"odd": 21}), 0.0, "reject_limit = 0.24 in the configuration"),
         (SkippedRows({"odd": 10}, late=11), 0.2, "10 odd, 11 behind the watermark; reject_limit"),
         (SkippedRows({"odd": 10}, late=11), 0.24, None),

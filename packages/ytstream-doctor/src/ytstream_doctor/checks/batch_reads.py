@@ -1,4 +1,4 @@
-"""Checks of what a job reads whole, beside its stream: the reference of a join."""
+"""Checks of what a job reads whole in addition to its stream: the reference of a join."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Checks of a job's tables on the cluster: attributes alone are read."""
+"""Checks of a job's tables on the cluster: only attributes are read."""
 
 import ast
 import re

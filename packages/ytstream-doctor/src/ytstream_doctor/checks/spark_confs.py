@@ -41,7 +41,7 @@ def _without_effect(job: InspectedJob) -> Iterator[Finding]:
         why = WITHOUT_EFFECT.get(setting.key)
         known = spellings("spark.yt.streaming.transactional")
         if re.match(r"spark\.yt(saurus)?\.streaming\.", setting.key) and setting.key not in known:
-            why = "SPYT has no such setting; of spark.yt.streaming it has `transactional` alone"
+            why = "SPYT has no such setting; of spark.yt.streaming it has only `transactional`"
         if why:
             yield _at(setting, "no-effect", f"{setting.key}: {why}")
 
@@ -111,7 +111,7 @@ def _job_proxy(job: InspectedJob, switch: Setting) -> Iterator[Finding]:
     if not found:
         yield _at(switch, "job-proxy", f"{_PROXY} is not set: SPYT's default is true")
     elif not at_submit:
-        yield _at(found[0], "job-proxy", "it is set in the session alone, not at submit")
+        yield _at(found[0], "job-proxy", "it is set only in the session, not at submit")
 
 
 def _versions(job: InspectedJob) -> Iterator[Finding]:

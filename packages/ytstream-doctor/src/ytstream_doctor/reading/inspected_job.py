@@ -75,7 +75,7 @@ class InspectedJob:
 
     @cached_property
     def batch_reads(self) -> list[QueueReader]:
-        """The tables that are read whole, beside the stream."""
+        """The tables that are read whole in addition to the stream."""
         found = (
             batch_read(self.code, BoundExpression(call, context))
             for name in LOADS
@@ -106,7 +106,7 @@ class InspectedJob:
         return {id(query): lost_positions.lost_at(self.code, query) for query in self.queries}
 
     def is_output(self, table: CreatedTable, query: Query) -> bool:
-        """Whether a query writes into a table, by a path that may be known by its name alone."""
+        """Whether a query writes into a table, by a path that may be known only by its name."""
         own = self.code.identity(table.path_at)
         return own is not None and own == self.code.identity(query.path_at)
 

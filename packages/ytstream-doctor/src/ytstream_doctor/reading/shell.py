@@ -27,7 +27,7 @@ def _assigned(lines: Lines) -> dict[str, str]:
     for _, line in lines:
         if match := _ASSIGNED.match(line):
             name, value = match.groups()
-            # A=${A:-b} takes A from outside: its default alone is known.
+            # A=${A:-b} takes A from outside: only its default is known.
             own = re.fullmatch(rf"\$\{{{name}:?[-=]([^{{}}$]*)\}}", value.strip("\"'"))
             values[name].add(own[1] if own else value.strip("\"'"))
     return {name: each.pop() for name, each in values.items() if len(each) == 1}

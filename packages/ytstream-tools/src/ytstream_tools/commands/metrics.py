@@ -17,7 +17,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="print them and end")
-    loopback = "default: this machine alone can ask"
+    loopback = "default: only this machine can ask"
     parser.add_argument("--address", default="127.0.0.1", metavar="A", help=loopback)
     parser.add_argument("--port", type=int, default=9464, help="default: 9464")
 

@@ -1,6 +1,6 @@
 """A process that cleans up after this one, should something kill this one.
 
-Its standard input is a pipe that this process alone could write. However this process ends, by
+Its standard input is a pipe that only this process could write. However this process ends, by
 SIGKILL too, the system closes the pipe. That works on Linux and on macOS; PR_SET_PDEATHSIG is of
 Linux only.
 """

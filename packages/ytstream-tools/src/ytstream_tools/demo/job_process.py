@@ -58,7 +58,7 @@ class JobProcess:
         return self._process.wait(seconds)
 
     def stop(self) -> int:
-        """Ask for a graceful stop (SIGTERM to Python alone), kill if in vain; return the code."""
+        """Ask for a graceful stop (SIGTERM only to Python), kill if in vain; return the code."""
         self._process.send_signal(signal.SIGTERM)
         try:
             return self.wait()

@@ -117,7 +117,7 @@ class Sample:
         later = max(yesterday, min(self.newest(job, rows) + _HOUR, now))
         last = self.passing(job, rows)[-1]
         value = event_times.moved(last[self.event_time], self._kind(job), later)
-        if value is None:  # rows() alone knows how its texts look
+        if value is None:  # only rows() knows how its texts look
             last = self.passing(job, self.make(1, len(rows) + 1, later))[0]
             value = last[self.event_time]
         return [{**last, self.event_time: value} for _ in range(2)]
@@ -208,7 +208,7 @@ class Float32(float):
     """A float of 32 bits, of which the seventh digit depends on how it was computed."""
 
 
-#: One object for all: a NaN equals itself alone, and in a counter by its identity.
+#: One object for all: a NaN equals only itself, and in a counter by its identity.
 _NAN = math.nan
 
 

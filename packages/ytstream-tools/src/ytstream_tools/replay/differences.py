@@ -1,4 +1,4 @@
-"""Two versions of an output compared: rows of one alone, and rows whose columns differ."""
+"""Two versions of an output compared: rows of only one, and rows whose columns differ."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _numbers(context: JobContext, wanted: RehearsalRequest) -> range:
         first = int(last["number"]) + 1 if last is not None else oldest
     if (count := head.number + 1 - first) > MOST_BATCHES:
         raise JobError(
-            f"those are {count} batches, of which all rows would be in memory at once",
+            f"those are {count} batches, and all their rows would be in memory at once",
             f"name a later time, or --batches N with at most {MOST_BATCHES}",
             code=ErrorCode.USAGE,
         )

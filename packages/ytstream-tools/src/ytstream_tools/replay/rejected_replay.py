@@ -2,7 +2,7 @@
 
 The rows of one chunk go through REJECT, transform() and outputs() as they are now. What passes is
 written through SPYT's sink into a tablet transaction of the runtime's own, which deletes those rows
-from `rejected` and tells the ledger. So two replays at the same time, or one beside the running
+from `rejected` and tells the ledger. So two replays at the same time, or one next to the running
 job, write no row twice. And a replay replaces no row: where the key is the position, as under
 `idempotent`, a rejected row stays if an output has a row there. That one may be of another queue,
 recreated under the same path, whose rows have the same positions (`rewind --overwrite`). Where an

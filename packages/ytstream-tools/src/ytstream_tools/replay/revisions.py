@@ -65,14 +65,14 @@ def resolved(root: Path, revision: str) -> str:
     except (OSError, subprocess.CalledProcessError) as error:
         raise JobError(
             f"the repository {root} has no commit {revision!r}",
-            "`git fetch` it (CI clones often have the last commit alone), or name another one: "
+            "`git fetch` it (CI clones often have only the last commit), or name another one: "
             "--commit REVISION",
             code=ErrorCode.COMMIT_UNKNOWN,
         ) from error
 
 
 def extract(root: Path, commit: str, folder: Path) -> None:
-    """Write the files that the repository had at a commit; its work tree is left alone."""
+    """Write the files that the repository had at a commit; its work tree is not changed."""
     with tarfile.open(fileobj=io.BytesIO(_git(root, "archive", "--format=tar", commit))) as packed:
         packed.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
         packed.extractall(folder)

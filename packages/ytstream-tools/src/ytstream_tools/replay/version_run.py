@@ -22,7 +22,7 @@ from ..demo.job_process import PATIENCE_SECONDS, JobProcess, run_command, runnin
 from .batch_rows import PARTITION, QUEUE, CapturedBatch, CapturedRow
 from .differences import OutputRows
 
-#: What belongs to the real cluster alone.
+#: What belongs only to the real cluster.
 _LEFT_OUT = (
     "account", "tablet_cell_bundle", "medium", "pool", "proxy_role", "output_retention",
     "submit", "spark",

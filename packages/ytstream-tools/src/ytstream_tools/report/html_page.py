@@ -1,4 +1,4 @@
-"""`page`: one HTML file about some hours of a job, from the ledger alone.
+"""`page`: one HTML file about some hours of a job, from the ledger only.
 
 It needs no other file, no script and no server: a person may attach it to a ticket.
 """

@@ -32,7 +32,7 @@ _MOVES = 200
 
 @dataclass(frozen=True)
 class JobEvent:
-    """Something that happened beside the batches."""
+    """Something that happened and is not a batch."""
 
     time: datetime
     #: "epoch", "skip", "rewind" or "end".

@@ -33,7 +33,7 @@ class Alert:
 
 
 def alerts(job: Job) -> Iterator[Alert]:
-    """Yield the rules for what `metrics` serves; a rule that this job cannot meet is left out."""
+    """Yield the rules for what `metrics` serves; skip a rule that this job cannot meet."""
     yield Alert(
         "YtstreamUnreadable", "ytstream_up{SELF} == 0", 5, "critical",
         "cluster or ledger cannot be read", "ytstream_up",

@@ -84,7 +84,7 @@ class StateSize:
 
     #: None: no batch has counted it.
     rows: int | None
-    #: In the checkpoint, all of which is read when the job starts.
+    #: In the checkpoint. A start reads all of it.
     bytes: int
     #: Milliseconds since 1970; 0: there is none yet.
     watermark: int

@@ -26,7 +26,7 @@ _LOOP_SECONDS = 3600.0
 
 #: Metric -> its help. One that ends with _total is a counter, any other a gauge.
 HELP: Mapping[str, str] = {
-    "ytstream_up": "Whether cluster and ledger could be read: 1 or 0, then alone.",
+    "ytstream_up": "Whether cluster and ledger could be read: 1, or 0 without any other metric.",
     "ytstream_lag_rows": "Rows of the partition that no batch has read.",
     "ytstream_lag_seconds": "How long the first of these rows has waited; none if nothing tells.",
     "ytstream_queue_rows_total": "Rows that were ever put into the partition.",
@@ -120,7 +120,7 @@ class Collector:
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Return what is found now; of a cluster that does not answer, that alone."""
+        """Return what is found now; of a cluster that does not answer, only that."""
         with self._turn:
             try:
                 found = [*self._look()]

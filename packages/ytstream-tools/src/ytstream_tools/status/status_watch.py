@@ -23,7 +23,7 @@ from .job_status import RUNNING, JobStatus, PartitionStatus
 #: Columns and lines of a terminal that does not say how large it is.
 SIZE = (80, 24)
 _BAR = 12
-#: Lines beside the partitions and the batches, with their headings.
+#: Lines in addition to the partitions and the batches, with their headings.
 _OTHERS = 13
 
 

@@ -1,4 +1,4 @@
-"""All looks before a submit, and those before a replacement: the former version may come back."""
+"""All checks before a submit, and those before a replacement: the former version may come back."""
 
 from collections.abc import Iterator
 

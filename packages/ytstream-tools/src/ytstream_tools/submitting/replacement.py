@@ -113,7 +113,7 @@ def run(
 
 @contextmanager
 def _only(context: JobContext) -> Iterator[None]:
-    """Hold a lock as the job does, of the folder of versions. Raises JobError beside another."""
+    """Lock the folder of versions, as a job locks its own. Raises JobError while another runs."""
     settings = replace(context.settings, consumer=context.settings.versions)
     with ExitStack() as stack:
         try:

@@ -120,7 +120,7 @@ def begin(
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep a second submit from the files that this one builds. Raises JobError beside another."""
+    """Lock the files that a submit builds. Raises JobError while another submit runs."""
     folder.mkdir(exist_ok=True)
     with (folder / "submit.lock").open("w") as file:
         try:

@@ -16,7 +16,7 @@ from ..replay import batch_capture
 from ..replay.batch_rows import PARTITION, QUEUE, CapturedRow
 from .job_stream import Stream
 
-#: The value of a required column that was left out, by type; 0 for others.
+#: The value of a required column that was not captured, by type; 0 for others.
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("utf8", "string"), ""),
     "json": "{}",
@@ -72,7 +72,7 @@ def _run(stream: Stream, folder: Path) -> int:
 
 
 def _row(columns: Sequence[Column], row: CapturedRow) -> dict[str, Any]:
-    """Return a row with the columns of here; one that was left out is null or empty."""
+    """Return a row with the columns of here; one that was not captured is null or empty."""
     return {column.name: row.get(column.name, _empty(column)) for column in columns}
 
 

@@ -56,7 +56,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     roles = ("job", "operator", "rehearsal")
     parser.add_argument(
         "--permissions", nargs="?", choices=roles, const="job", metavar="|".join(roles),
-        help="ask the cluster for these rights alone; default: those of the job",
+        help="ask the cluster only for these rights; default: those of the job",
     )  # fmt: skip
     whose = "whose rights; default: the token's"
     parser.add_argument("--user", metavar="NAME", help=whose)

@@ -13,7 +13,7 @@ from ..settings.job_settings import Settings
 
 #: Runs a command on a cluster, and returns its exit code or nothing.
 OnCluster = Callable[[JobContext, argparse.Namespace], int | None]
-#: Runs a command that needs the declaration and the configuration alone.
+#: Runs a command that needs only the declaration and the configuration.
 Offline = Callable[[Job, Settings, Path], int]
 
 

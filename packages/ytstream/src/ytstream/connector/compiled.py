@@ -1,7 +1,7 @@
 """Compiles the Java of ``jvm/`` where it runs, with the compiler that Spark carries (Janino).
 
 The classes go into a jar: into the driver's class loader, and to the executors as `--jars` would.
-Nothing has to be installed, and the sources fit the Spark and the SPYT that are there. Where they
+Nothing must be installed, and the sources fit the Spark and the SPYT that are there. Where they
 do not, the job runs on SPYT's own classes: ``unavailable`` says why.
 """
 

@@ -78,7 +78,7 @@ class Node:
 
     @cached_property
     def children(self) -> tuple[Node, ...]:
-        """The operators whose rows this one takes. An unused CTE is left out."""
+        """The operators whose rows this one takes. Skips an unused CTE."""
         if self.name == "WithCTE":
             defined = {cte.id(): cte.child() for cte in each(self.jvm.cteDefs())}
             return (Node(self.jvm.plan(), {**self.ctes, **defined}),)

@@ -86,7 +86,7 @@ def ranges(text: str) -> dict[int, tuple[int, int]]:
 
 
 def rpc_client(java: Java, settings: Settings, proxy: str | None) -> Any:
-    """Return SPYT's client of the cluster, of one proxy alone if ``proxy`` names it."""
+    """Return SPYT's client of the cluster, of only one proxy if ``proxy`` names it."""
     package = "tech.ytsaurus.spyt.wrapper.client"
     made = java[f"{package}.YtClientConfigurationConverter.ytClientConfiguration"]
     configuration = made(_hadoop_conf(java, settings))
@@ -116,7 +116,7 @@ def _hadoop_conf(java: Java, settings: Settings) -> Any:
     """Return the cluster and the token, as SPYT's own clients are told of them.
 
     So SPYT names the user as it does everywhere. ``YtClientConfiguration.default`` wants YT_TOKEN
-    or a file with it; a job on a cluster has YT_SECURE_VAULT_YT_TOKEN alone. Not settings of
+    or a file with it; a job on a cluster has only YT_SECURE_VAULT_YT_TOKEN. Not settings of
     Spark's: those are shown in its UI.
     """
     conf = java["org.apache.hadoop.conf.Configuration"](False)

@@ -167,7 +167,7 @@ class Tablets:
             return [rows.join() for rows in coming]
 
     def _client(self, proxy: str | None) -> Any:
-        """Return SPYT's client, of one proxy alone if ``proxy`` names it."""
+        """Return SPYT's client, of only one proxy if ``proxy`` names it."""
         if proxy not in self._clients:
             self._clients[proxy] = rpc_client(self.java, self.settings, proxy)
         return self._clients[proxy]

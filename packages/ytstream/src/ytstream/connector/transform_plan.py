@@ -54,7 +54,7 @@ def stateful_operator(rows: DataFrame) -> str | None:
 def is_unique_by(rows: DataFrame, key: Sequence[str]) -> bool:
     """Return whether the plan shows that no two rows of a batch have the same ``key``.
 
-    It does for the rows of one aggregation whose groups are told apart by key columns alone.
+    It does for the rows of one aggregation whose groups are told apart only by key columns.
     """
     node = analysed(rows)
     wanted: set[int | None] = {number for number, name in node.columns if name in key}

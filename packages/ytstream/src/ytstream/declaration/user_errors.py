@@ -15,7 +15,7 @@ from ..job import PROCESSINGS, Job
 _FOREIGN = {"ytstream", "ytstream_tools", "pyspark", "py4j", "spyt", "site-packages", "__main__.py"}
 
 
-#: Packages that some kind of job needs beside SPYT's, and what to do where one is missing.
+#: Packages that a processing type needs in addition to SPYT's, and what to do if one is missing.
 _PACKAGES = {name for kind in PROCESSINGS.values() for name in kind.packages}
 BRING = (
     "on this machine run `make setup`; docs/operations.md tells how packages come to a cluster, "

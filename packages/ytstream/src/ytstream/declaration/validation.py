@@ -105,7 +105,7 @@ def _of_columns(job: Job) -> Iterator[str]:
             )
     for name, columns in job.output_columns.items():
         if all(column.key for column in columns):
-            yield f"OUTPUTS[{name!r}] has key columns alone"
+            yield f"OUTPUTS[{name!r}] has only key columns"
         for problem in filter(None, map(never_written, columns)):
             yield f"OUTPUTS[{name!r}], {problem}"
 
@@ -214,7 +214,7 @@ def _of_keys(job: Job, guarantee: Guarantee, queues: int) -> Iterator[str]:
 
 
 def _of_rejected(job: Job, queues: int) -> Iterator[str]:
-    """Yield whether the columns of the output of rejected rows are not as they have to be."""
+    """Yield whether the columns of the output of rejected rows are malformed."""
     wanted = rejected_columns(queues)
     if job.reject and job.output_columns[REJECTED] != wanted:
         title = f"OUTPUTS[{REJECTED!r}] needs, with {counted(queues, 'queue')}, the columns"

@@ -156,7 +156,7 @@ def _sources(plan: Node, settings: Settings) -> Iterator[str]:
     read = Counter(queues(plan))
     for queue in settings.queues:
         if not read[queue]:
-            yield f"queue {queue} is left out"
+            yield f"queue {queue} is not read"
         elif read[queue] > 1:
             yield (
                 f"queue {queue} is read {read[queue]} times, as by rows united with itself or a "
@@ -172,7 +172,7 @@ def _is_untouched(node: Node, wanted: int, source: str | None) -> bool:
     ``source`` None: it must be the literal path of the one queue that is read below the literal.
     """
     while node.name not in SOURCES and node.name not in _FRAMES:
-        if node.name in ("Union", "CTERelationRef"):  # these alone match columns by their position
+        if node.name in ("Union", "CTERelationRef"):  # only these match columns by their position
             position = node.ids.index(wanted)
             return all(_is_untouched(child, child.ids[position], source) for child in node.children)
         if node.name == "Project" and (value := node.computed(wanted)) is not None:

@@ -55,7 +55,7 @@ def ranges(
     begins: Mapping[str, Mapping[int, int]],
     ends: Sequence[Mapping[int, int]],
 ) -> dict[str, dict[int, RowRange]]:
-    """Return the rows that the batch has to read; none is left out.
+    """Return the rows that the batch must read, without a gap.
 
     Raises RestartableError for a batch that ends before it begins, and as verify_partitions() does.
     """
@@ -80,7 +80,7 @@ def verify_partitions(
 ) -> None:
     """Raise RestartableError for a batch that lacks a partition whose rows were read.
 
-    Outputs without SPYT's transaction keep what a batch writes, so this has to be seen before it
+    Outputs without SPYT's transaction keep what a batch writes, so this must be seen before it
     writes.
     """
     if gone := [

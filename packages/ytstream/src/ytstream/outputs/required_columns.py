@@ -23,7 +23,7 @@ _SHOWN = 300
 
 
 def verified(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFrame:
-    """Return the rows of ``output``, of which one with a null in a required column fails its task.
+    """Return the rows of ``output``. A row with a null in a required column fails its task.
 
     The message has the key of the row, or the row: its position under `idempotent`. A column that
     cannot be null by the plan is not looked at.

@@ -92,7 +92,7 @@ def _beginning(text: Expression) -> Expression:
 def read(rows: DataFrame, column: str, columns: StructType, *others: str) -> DataFrame:
     """Return ``columns`` out of the JSON in ``column``, behind the columns ``others``.
 
-    A row whose JSON is inexact or damaged is left out.
+    Skip a row whose JSON is inexact or damaged.
     """
     plain, signs = _plain(columns), [StructField(n, StringType()) for n in (INEXACT, _DAMAGED)]
     schema = StructType([*plain, *signs, StructField(BASE64, ArrayType(StringType()))])

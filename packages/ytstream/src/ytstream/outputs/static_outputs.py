@@ -1,8 +1,8 @@
 """Static outputs: each micro-batch is a table of its own, for readers that do not stream.
 
-The thread of the batches writes tables aside; the one that follows the query publishes them, under
-every guarantee once the head of the ledger says that their batch has happened. So neither the reply
-to a commit nor Spark's progress has to be believed.
+The thread of the batches writes tables into the staging folder. The thread that follows the query
+publishes them, under every guarantee, once the head of the ledger says that their batch has
+happened. So it trusts neither the reply to a commit nor Spark's progress.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PAUSE_SECONDS = 15.0
 
 @dataclass
 class StaticTables:
-    """The tables that one query has written aside and not published yet."""
+    """The tables that one query has staged and not published yet."""
 
     epoch: Epoch
     #: Their batch has happened.
@@ -55,7 +55,7 @@ class StaticTables:
         """
         found = staging.written(client, settings)
         self.waiting = staging.named(client, settings, found)
-        # Of older epochs alone: a newer driver may be writing its first table.
+        # Only of older epochs: a newer driver may be writing its first table.
         orphans = {table for table in found if table.epoch < self.epoch.number}
         orphans -= self.waiting.keys()
         head = read_head(settings.ledger, client.select_rows)
@@ -68,7 +68,7 @@ class StaticTables:
                 raise problem
 
     def write(self, context: JobContext, frames: Frames, number: int) -> dict[str, int]:
-        """Write the rows of each static output aside; return their numbers.
+        """Write the rows of each static output into the staging folder; return their numbers.
 
         A batch that fails after this leaves tables that no row of the ledger names.
         """

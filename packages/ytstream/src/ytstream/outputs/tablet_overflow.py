@@ -70,12 +70,12 @@ def overflow_of(error: str, name: str, written: Mapping[str, int]) -> TabletOver
 
 
 def judged(context: JobContext, overflow: TabletOverflow) -> TabletOverflow | None:
-    """Return the batch if its keys have to be looked at, None when the next try may pass.
+    """Return the batch if its keys must be checked, None when the next try may pass.
 
     Raises JobError when the counts say all.
     """
     if overflow.keyed(context):
-        warn(f"batch {overflow.name} is run once more, to see how its keys have to be cut")
+        warn(f"batch {overflow.name} is run once more, to find the pivot keys")
         return overflow
     if problems := [*_without_key(context, overflow)]:
         raise _refusal(context, overflow, problems)

@@ -67,7 +67,7 @@ class Discrepancy:
 
 @dataclass(frozen=True)
 class DeclaredObject:
-    """An object as it has to be. ``type``: "table" (dynamic), "queue_consumer" or "map_node"."""
+    """An object as it must be. ``type``: "table" (dynamic), "queue_consumer" or "map_node"."""
 
     name: str
     path: str
@@ -83,7 +83,7 @@ class DeclaredObject:
 def provision(context: JobContext) -> list[str]:
     """Create, mount and register what is missing; return what was done, a line each.
 
-    May be repeated: existing objects are left alone. Raises JobError for objects that differ.
+    May be repeated: existing objects are not changed. Raises JobError for objects that differ.
     """
     done: list[str] = []
     found = list(findings(context))
@@ -95,9 +95,9 @@ def provision(context: JobContext) -> list[str]:
             if finding.near is not None:
                 done[-1] += f", though {finding.near} is there: remove the new one if you mean that"
         found = list(findings(context))
-    made = "; what it has done:\n" + "\n".join(done) + "\nand what it left alone" if done else ""
+    made = "; what it has done:\n" + "\n".join(done) + "\nand what is left" if done else ""
     if found:
-        require(context, f"provisioning left alone what it may not change{made}")
+        require(context, f"provisioning did not change what it may not change{made}")
     return done
 
 
@@ -216,7 +216,7 @@ def _outputs(
 
 
 def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) -> DeclaredObject:
-    """Return the output table ``name`` as it has to be; ``tablets`` counts those of the queues."""
+    """Return the output table ``name`` as it must be; ``tablets`` counts those of the queues."""
     settings, columns = context.settings, context.job.output_columns[name]
     if context.job.reject and name == REJECTED:
         attributes = split_by_position(tablets)

@@ -34,7 +34,7 @@ class Permission:
 
 
 def rights(role: str, job: Job, settings: Settings) -> list[Permission]:
-    """Return the rights that ``role`` needs. Paths of tables that a job lacks are left out."""
+    """Return the rights that ``role`` needs. Skip paths of tables that a job does not have."""
     found = {
         REHEARSAL: lambda: [*_reading(settings)],
         JOB: lambda: [*_reading(settings), *_running(job, settings)],

@@ -94,7 +94,7 @@ def _verify_plan(rows: DataFrame, context: JobContext) -> None:
     if {queue for queue, _ in read} != {*context.settings.queues}:
         raise JobError(
             "transform() has to read the rows that it is given, and no other stream",
-            "name each queue in `queues` of the configuration: the ledger covers their rows alone",
+            "name each queue in `queues` of the configuration: the ledger covers only their rows",
             code=ErrorCode.PLAN,
         )
     if any(ids != dict(read)[queue] for queue, ids in read):

@@ -1,9 +1,9 @@
 """Complete until: a time before which every row of the queues has been dealt with.
 
-Of each partition the row that is read next tells, by its `$timestamp`; of one without such a row
-the cluster's time before its end was looked at. A transaction takes its timestamp before its rows
-are in the tablet, and rows of a queue are in the order of their timestamps only where it was made
-with `commit_ordering=strong` (YTsaurus, "Ordered dynamic tables"): so a margin is taken off both.
+For each partition, use the `$timestamp` of the next unread row. Without an unread row, use the
+cluster's time before the partition's end was read. Subtract a margin from both: a transaction takes
+its timestamp before its rows are in the tablet, and rows of a queue are in the order of their
+timestamps only with `commit_ordering=strong` (YTsaurus, "Ordered dynamic tables").
 """
 
 import time

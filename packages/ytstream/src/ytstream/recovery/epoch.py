@@ -56,7 +56,7 @@ def raise_epoch(
 
     With ``connector`` a row for `status` says which one the process runs on.
 
-    A process raises it freely once, while it holds the lock; later from its own epoch alone. With
+    A process raises it freely once, while it holds the lock; later only from its own epoch. With
     ``repair`` a damaged head is replaced by a new one that no start has used; a lost one had at
     least the epoch and the number of ``least``. Raises SupersededError when another process has
     raised it since, JobError when the head is gone, RestartableError when the cluster refuses.

@@ -39,7 +39,7 @@ def foreign(context: JobContext, name: str, mark: Any) -> tuple[str, str] | None
 
 
 def is_ours(context: JobContext, mark: Any) -> bool:
-    """Return whether the mark is of this job: a ledger is of one job alone."""
+    """Return whether the mark is of this job: a ledger belongs to one job only."""
     return isinstance(mark, Mapping) and mark.get("ledger") == context.settings.ledger
 
 

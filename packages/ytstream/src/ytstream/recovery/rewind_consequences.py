@@ -42,7 +42,7 @@ def of_state(context: JobContext, found: Snapshot, targets: Rows) -> Iterator[st
     if head.state_since and _reaches(now, since):
         yield "all rows that it was made of are read again"
         return
-    yield "what comes out from now on is made of the rows that are read from now on alone"
+    yield "what comes out from now on is made only of the rows that are read from now on"
     if not head.state_since:
         yield "`rewind earliest` reads all rows that are left"
     elif _reaches(first, since):

@@ -1,12 +1,12 @@
-"""Tables of static outputs: written aside, published once the ledger names them, else removed.
+"""Tables of static outputs: staged, published once the ledger names them, else removed.
 
 SPYT writes a static table in master transactions, which commit apart from the batch's tablet
 transaction. So a batch writes its table into a folder of the job's own and names it in its row of
 the ledger; only when that row has committed is the table moved into the output's folder. A move is
-one master transaction: a reader finds the whole table, or none. A table that was moved is not aside
-any more, so it is never moved twice, whatever its readers do with it.
+one master transaction: a reader finds the whole table, or none. A table that was moved is not
+staged any more, so it is never moved twice, whatever its readers do with it.
 
-The folder is beside the ledger and named after it. A checkpoint may be removed or replaced without
+The folder is next to the ledger and named after it. A checkpoint may be removed or replaced without
 it.
 """
 
@@ -49,7 +49,7 @@ class StagedTable:
 
     @property
     def name(self) -> str:
-        """The table's name, aside and in the output's folder: names sort by time."""
+        """The table's name, staged and in the output's folder: names sort by time."""
         return f"{self.epoch:08}-{self.batch:010}"
 
     def path_in(self, settings: Settings) -> str:
@@ -58,7 +58,7 @@ class StagedTable:
 
 
 def written(client: Client, settings: Settings) -> list[StagedTable]:
-    """Return all tables that are aside; those of one output are in the order of time."""
+    """Return all staged tables; those of one output are in the order of time."""
     try:
         found = client.get(settings.aside)
     except YtError as error:
@@ -159,7 +159,7 @@ def _move(client: Client, source: str, target: str) -> JobError | None:
 
 
 def _verify_published(client: Client, source: str, target: str) -> None:
-    """Say so when a table is neither aside nor published, without a move of this process.
+    """Say so when a table is neither staged nor published, without a move of this process.
 
     The reply to that move was lost, or another process was faster; then the table is published.
     """

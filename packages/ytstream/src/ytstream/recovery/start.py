@@ -56,7 +56,7 @@ class StartPlan:
     #: The head as it was found; of an empty folder without a batch where there was none.
     head: Head
     notes: tuple[str, ...] = ()
-    #: Notes of rows that are left out, and of a consumer that something else has moved.
+    #: Notes of rows that are skipped, and of a consumer that something else has moved.
     warnings: tuple[str, ...] = ()
     #: Where the next batch does not begin where the last one ended.
     move: Move | None = None
@@ -241,7 +241,7 @@ def _of_the_consumer(
     """Yield what to say of a consumer that the start moves to the ``ends`` of the ledger.
 
     In SPYT's transaction it moves with the head. So one beyond the head was moved by hand: raises
-    JobError. Elsewhere SPYT moves it as well, also after another driver's start: the ledger alone
+    JobError. Elsewhere SPYT moves it as well, also after another driver's start: only the ledger
     says which rows were read.
     """
     # By the guarantee that the rows were read in: `migrate` may be about another one.

@@ -1,7 +1,7 @@
 """The rejected rows of a micro-batch by their positions, where they are few.
 
 The query observes the positions of the rows that it rejects (``histogram_numeric``: up to its
-number of bins each value is a bin of its own, Spark's NumericHistogram). These rows alone are then
+number of bins each value is a bin of its own, Spark's NumericHistogram). Only these rows are then
 selected from their queues, and go the way of the others: SPYT makes rows of Spark's of them, and
 the batch's plan gives them their reason.
 """

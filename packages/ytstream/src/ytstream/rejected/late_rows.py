@@ -38,7 +38,7 @@ def late_rows(rows: DataFrame, execution: Any, java: Java) -> LateRows:
     """Return the rows of the batch ``rows`` that lay behind its watermark.
 
     A row of several windows counts in each that was closed. The number is Spark's own where the
-    rows cannot be read again: above an operator that Spark runs in a stream alone, and with a CTE,
+    rows cannot be read again: above an operator that Spark runs only in a stream, and with a CTE,
     whose plan stands elsewhere.
     """
     dropped = metric(execution, _DROPPED)

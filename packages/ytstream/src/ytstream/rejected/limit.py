@@ -49,7 +49,7 @@ def rejected(metrics: Mapping[str, Any], job: Job) -> dict[str, int] | None:
 
 
 def verify_limit(found: SkippedRows, read: int, limit: float, job: Job) -> None:
-    """Raise JobError when more of the ``read`` rows are left out than the part ``limit``.
+    """Raise JobError when more of the ``read`` rows are skipped than the part ``limit``.
 
     That is a producer, or a clock, that has changed, not a bad row.
     """
@@ -73,7 +73,7 @@ def verify_limit(found: SkippedRows, read: int, limit: float, job: Job) -> None:
     part = -(-100 * count // read) / 100
     remedies.append(f"reject_limit = {part:g} in the configuration lets this batch pass as it is")
     raise JobError(
-        f"{count} of {read} rows of a micro-batch were left out: {', '.join(told)}; reject_limit "
+        f"{count} of {read} rows of a micro-batch were skipped: {', '.join(told)}; reject_limit "
         f"allows {limit:.0%}",
         "; or ".join(remedies),
         code=ErrorCode.TOO_MANY_REJECTED,

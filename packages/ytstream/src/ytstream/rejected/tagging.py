@@ -78,7 +78,7 @@ def frame(rows: DataFrame, chosen: Sequence[Expression], now: datetime) -> DataF
 def restored(rejected: DataFrame, schema: StructType) -> DataFrame:
     """Return the rows that ``tagged`` gave, out of those that ``frame`` made of them.
 
-    ``schema`` is that of the queues' columns. A row that cannot be restored is left out.
+    ``schema`` is that of the queues' columns. Skip a row that cannot be restored.
     """
     position = (F.col(name).alias(inner) for name, inner in INNER_POSITION.items())
     queue = [name for name in ("queue_id",) if name in rejected.columns]

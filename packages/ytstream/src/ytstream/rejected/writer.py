@@ -1,11 +1,11 @@
-"""The rejected rows of a micro-batch: its rows are read once more, and those that pass left out.
+"""The rejected rows of a micro-batch: its rows are read once more, and those that pass are skipped.
 
 The query streams the rows that pass, and counts the others. A plan with state runs once, and one
 plan cannot give two kinds of rows. So a batch that has counted any reads its rows again, by the
 part of its own plan that gives each row its reason: there Spark has put the batch's rows in the
 queues' place, and the time in the batch's entry of the offset log in the clock's
 (MicroBatchExecution.runBatch). The rows of a queue do not change, so both readings give a row the
-same reason, and a batch that runs again does so, too. Where few were rejected, these alone are
+same reason, and a batch that runs again does so, too. Where few were rejected, only these are
 read: see by_position.py.
 """
 
@@ -91,7 +91,7 @@ class RejectedRowsWriter:
     ) -> tuple[DataFrame, dict[str, tuple[int, int]]]:
         """Return rows of the batch with their reason, the rejected ones among them.
 
-        And for each queue how many they have to be, and the sum of their numbers.
+        And for each queue how many they must be, and the sum of their numbers.
         """
         node, others = _tagging(execution), {}
         parts = {path: [(r.count, r.sum) for r in rows.values()] for path, rows in planned.items()}

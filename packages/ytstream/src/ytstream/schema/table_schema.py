@@ -66,7 +66,7 @@ def differences(
     if (a := _key(wanted)) != (b := _key(found)):
         lines.append(f"the table's key columns are {b}, those of {said_by} {a}")
     elif wanted.unique_keys and not found.unique_keys:
-        lines.append("the table's keys are not unique (unique_keys is false), and they have to be")
+        lines.append("the table's keys are not unique (unique_keys is false), and they must be")
     return sorted(lines)
 
 

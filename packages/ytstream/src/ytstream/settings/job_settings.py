@@ -182,7 +182,7 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def token(settings: Settings, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the token, from the environment alone (SPYT puts it into the vault on the cluster).
+    """Return the token, only from the environment (SPYT puts it into the vault on the cluster).
 
     Raises JobError when a cluster needs a token, as all but the loopback do, and none is set.
     """
@@ -207,7 +207,7 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     problems = list(problems_of(Settings, raw))
     submit = raw.get("submit", {})
     problems += problems_of(SubmitSection, submit, "submit.") if isinstance(submit, dict) else ()
-    # Sorted: a checkpoint knows its queues by their position alone, and a start has to move it for
+    # Sorted: a checkpoint knows its queues only by their position, and a start must move it for
     # those in another order.
     values: dict[str, Any] = {
         name: tuple(sorted(value)) if isinstance(value, list) else value

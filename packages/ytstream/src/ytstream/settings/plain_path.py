@@ -16,7 +16,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./-]+")
 
 
 def plain(path: Path) -> Path:
-    """Return the path, or a link to it whose own path has letters, digits and ``_.-`` alone.
+    """Return the path, or a link to it whose own path has only letters, digits and ``_.-``.
 
     The link is the user's own and named by what it leads to, so it is made once for all processes.
     Raises JobError where none can be made.
@@ -30,7 +30,7 @@ def plain(path: Path) -> Path:
             return link
     raise JobError(
         f"{path}: Spark's start scripts cannot take this path, and /tmp takes no link to it",
-        "move the repository into a folder whose path has letters, digits, `_`, `-` and `.` alone",
+        "move the repository into a folder whose path has only letters, digits, `_`, `-` and `.`",
         code=ErrorCode.FILE,
     )
 

@@ -105,7 +105,7 @@ def of_session(guarantee: str, *, stateful: bool, spark: str) -> Iterator[Conf]:
 
 
 def filled(confs: Iterator[Conf], values: Mapping[str, object]) -> dict[str, str]:
-    """Return key -> value with the braces filled in; a setting whose value is None is left out."""
+    """Return key -> value with the braces filled in; a setting whose value is None is skipped."""
     found: dict[str, str] = {}
     for conf in confs:
         if conf.value.startswith("{"):

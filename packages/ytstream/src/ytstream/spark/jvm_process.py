@@ -76,7 +76,7 @@ def verify_native_libraries(jvm: Any) -> None:
     except OSError as error:
         problem = f"cannot be used: {error.strerror}"
     else:
-        if not flags & getattr(os, "ST_NOEXEC", 0):  # Linux alone has the flag
+        if not flags & getattr(os, "ST_NOEXEC", 0):  # only Linux has the flag
             return
         problem = "is mounted noexec, and Spark loads its native libraries from there"
     raise JobError(

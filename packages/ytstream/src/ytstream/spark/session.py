@@ -146,7 +146,7 @@ def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
 
 
 def _prepare_jvm() -> None:
-    """Start the JVM, and do what has to be done in it before Spark starts. Raises JobError."""
+    """Start the JVM, and do what must be done in it before Spark starts. Raises JobError."""
     started = jvm_process.started()
     jvm_process.verify_native_libraries(started)
     if name := os_user.missing_name():

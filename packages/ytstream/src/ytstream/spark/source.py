@@ -20,7 +20,7 @@ def events(spark: SparkSession, context: JobContext) -> DataFrame:
 
     With several queues ``queue_id``, the queue's Cypress path, stands in front; behind it the
     position columns, if the guarantee has any. Each queue is one source, in the sorted order of the
-    settings: the checkpoint knows a source by its position alone, and SPYT ignores the path stored
+    settings: the checkpoint knows a source only by its position, and SPYT ignores the path stored
     beside an offset.
     """
     queues = context.settings.queues

@@ -109,7 +109,7 @@ def cause(text: str) -> str:
     lines = [line.rpartition("terminated with exception: ")[2] for line in text.splitlines()]
     # Behind an exception without a message Spark describes the query, under such headings.
     said = [line.strip() for line in [*reversed(causes), *lines] if not line.startswith("=== ")]
-    # Some messages of Spark's consist of their SQL state alone.
+    # Some messages of Spark's consist of only their SQL state.
     with_content = (line for line in said if re.sub(r"SQLSTATE: \w+", "", line).strip())
     found = next(with_content, "Spark has given no reason")
     return _shortened(found.partition("; full error: {")[0])  # YTsaurusError repeats itself

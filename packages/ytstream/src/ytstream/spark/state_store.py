@@ -20,7 +20,7 @@ _IDS = "dedupe"
 
 
 def keys_of(progress: Mapping[str, Any]) -> int | None:
-    """Return how many keys the state has of which rows may come; None for a job without state."""
+    """Return how many keys of the state may still get rows; None for a job without state."""
     operators = progress.get("stateOperators", ())
     rows = (o["numRowsTotal"] for o in operators if _IDS not in o.get("operatorName", ""))
     return sum(rows) if operators else None
