@@ -204,8 +204,8 @@ def _cures(lines: Sequence[Line]) -> str:
         for line in known
         if line.verdict == RED
     )
-    head = ("without this cure", "case", "verdict", "lost", "repeated", "what it says")
-    tests = ("without this cure", "what breaks", "test of `packages/ytstream` that asserts it")
+    head = ("without this fix", "case", "verdict", "lost", "repeated", "what it says")
+    tests = ("without this fix", "what breaks", "test of `packages/ytstream` that asserts it")
     return "\n\n".join(
         [words("CURES"), rows(head, played), words("CURES_BY_TEST"), rows(tests, tested)]
     )
@@ -249,7 +249,7 @@ def _executors(lines: Sequence[Line]) -> str:
         )
         for line in known
     )
-    head = ("what happens", "cures that are there", "lost", "repeated", "what failed the batch")
+    head = ("what happens", "fixes that are there", "lost", "repeated", "what failed the batch")
     return "\n\n".join([words("EXECUTORS"), rows(head, body)])
 
 
