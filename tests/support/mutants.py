@@ -1,6 +1,6 @@
-"""The runtime without one of its cures: what a test of the cure plays a second time.
+"""The runtime without one of its fixes: what a test of the fix plays a second time.
 
-Each function takes one cure out for the length of a test.
+Each function takes one fix out for the length of a test.
 """
 
 from __future__ import annotations

@@ -16,13 +16,13 @@ _ROOT = Path(__file__).parents[2]
 _PATIENCE_SECONDS = 600
 
 
-def play(fault: str, *cures: str) -> list[dict[str, Any]]:
-    """Return for each cure the failure that ended the query, and the rows lost and repeated."""
+def play(fault: str, *fixes: str) -> list[dict[str, Any]]:
+    """Return for each fix the failure that ended the query, and the rows lost and repeated."""
     paths = (Path(ytstream.__file__).parents[1], _ROOT)
     # SPYT leaves files where its processes are started.
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.support.retries_worker", fault, *cures],
+            [sys.executable, "-m", "tests.support.retries_worker", fault, *fixes],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
             capture_output=True,
@@ -32,4 +32,4 @@ def play(fault: str, *cures: str) -> list[dict[str, Any]]:
             start_new_session=True,
         )
     assert done.returncode == 0, done.stderr[-10_000:]
-    return [json.loads(line) for line in done.stdout.splitlines()[-len(cures) :]]
+    return [json.loads(line) for line in done.stdout.splitlines()[-len(fixes) :]]

@@ -1,6 +1,6 @@
 """Transactional streams in a session of their own, with a task that Spark has to start again.
 
-    python -m tests.support.retries_worker FAULT CURE ...
+    python -m tests.support.retries_worker FAULT FIX ...
 
 FAULT is one of
 
@@ -9,8 +9,8 @@ FAULT is one of
     worker      a worker and its executor are killed while they write
     fetch       the rows that one task has prepared for others are gone
 
-CURE is ``fence`` or ``none``, or ``all``, whose settings the session then has. Prints a line of
-JSON for each cure: the failure that ended the query, and the rows counted after recovery and a
+FIX is ``fence`` or ``none``, or ``all``, whose settings the session then has. Prints a line of
+JSON for each fix: the failure that ended the query, and the rows counted after recovery and a
 second run.
 """
 
@@ -60,7 +60,7 @@ class Unfenced(Transactional):
 
 
 def allow_retries() -> None:
-    """Remove the cure from the settings."""
+    """Remove the fix from the settings."""
     transactional = [
         conf._replace(value=RETRIES.get(conf.key, conf.value))
         for conf in spark_conf.GUARANTEES["transactional"]
@@ -101,9 +101,9 @@ def meanwhile(
     cluster.client.faults.remove(rule)
 
 
-def main(fault: str, *cures: str) -> None:
-    """Play the fault with each cure and print the results."""
-    if "all" not in cures:
+def main(fault: str, *fixes: str) -> None:
+    """Play the fault with each fix and print the results."""
+    if "all" not in fixes:
         allow_retries()
     with ExitStack() as stack:
         cluster = stack.enter_context(testing.start())
@@ -115,22 +115,22 @@ def main(fault: str, *cures: str) -> None:
         os.environ["YTSTREAM_SUBMIT_ARGS"] = (
             machines.submit_args if machines else submit_args("local[2,4]")
         )
-        for cure in cures:
-            print(json.dumps(play(cluster, fault, cure, machines)))
+        for fix in fixes:
+            print(json.dumps(play(cluster, fault, fix, machines)))
         SparkSession.active().stop()
 
 
 def play(
-    cluster: testing.Running, fault: str, cure: str, machines: Standalone | None
+    cluster: testing.Running, fault: str, fix: str, machines: Standalone | None
 ) -> dict[str, Any]:
     """Return how the job ends; the first one opens the session."""
     made = example("transactional", "deduplicate" if fault == "fetch" else "map")
     settings = replace(
-        settings_of(made.job, f"//home/{cure}", proxy=cluster.http),
+        settings_of(made.job, f"//home/{fix}", proxy=cluster.http),
         max_rows_per_partition=1_000,
         dyn_batch_size=100,
     )
-    guarantee = Unfenced() if cure == "none" else Transactional()
+    guarantee = Unfenced() if fix == "none" else Transactional()
     context = JobContext(connect(settings), settings, made.job, guarantee)
     job_objects.provision(context)
     stream = Stream(context, made.sample, session.open_session(context))

@@ -14,21 +14,21 @@ FOLDER = Path(__file__).parents[2]
 ROOT = FOLDER.parent
 PATIENCE_SECONDS = 900
 
-#: In `make test`: a cure with state and one without, an older driver; the fence, types, plans, the
+#: In `make test`: a fix with state and one without, an older driver; the fence, types, plans, the
 #: second reading and the compiled connector, which Spark 3.5 handles in its own way.
 SAMPLE = (
     "ytstream/tests/connector/test_connector.py::test_both_write_equal_tables_of_random_values",
-    "ytstream/tests/faults/test_cures_stateful.py::test_the_commits_reply_is_lost[window-cured]",
-    "ytstream/tests/faults/test_cures_replaying.py::test_rows_trimmed_before_they_were_read[at_least_once-cured]",
+    "ytstream/tests/faults/test_fixes_stateful.py::test_the_commits_reply_is_lost[window-fixed]",
+    "ytstream/tests/faults/test_fixes_replaying.py::test_rows_trimmed_before_they_were_read[at_least_once-fixed]",
     "ytstream/tests/guarantees/test_one_to_one.py::test_a_plan_that_is_one_to_one_passes[2]",
     "ytstream/tests/guarantees/test_one_to_one.py::test_a_subquery_over_a_stream_is_refused",
     "ytstream/tests/schema/test_types.py::test_every_type_comes_out_as_it_went_in[window]",
     "ytstream/tests/declaration/test_user_errors.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
-    "ytstream/tests/query/test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-cured]",
+    "ytstream/tests/query/test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-fixed]",
     "ytstream/tests/query/test_watchdog.py::test_a_task_that_finishes_is_seen",
     "ytstream/tests/rejected/test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
     "ytstream/tests/declaration/test_checked_state.py::test_a_state_function_that_nothing_checks_is_refused",
-    "ytstream/tests/rejected/test_limit.py::test_both_readings_take_the_batchs_time[cured]",
+    "ytstream/tests/rejected/test_limit.py::test_both_readings_take_the_batchs_time[fixed]",
     "ytstream/tests/rejected/test_limit.py::test_a_text_that_becomes_another_time_in_each_reading_is_refused",
     "ytstream/tests/outputs/test_required_columns.py::test_a_column_is_computed_once",
     "ytstream/tests/outputs/test_required_columns.py::test_the_message_names_the_output_the_column_and_a_row[streamed]",
@@ -40,11 +40,11 @@ MORE = (
     "ytstream/tests/guarantees/test_one_to_one.py::test_a_refusal_that_can_be_accepted_says_how",
     "ytstream-tools/tests/submitting/test_submission.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",
     "ytstream/tests/faults/test_retries.py::test_a_write_fails_once",
-    "ytstream/tests/faults/test_cures_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-cured]",
+    "ytstream/tests/faults/test_fixes_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-fixed]",
     "ytstream/tests/query/test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-join-2]",
     "ytstream/tests/query/test_end_to_end.py::test_every_row_arrives_once_and_right_over_two_runs[transactional-map-1]",
-    "ytstream/tests/faults/test_cures_transactional.py::test_death_between_commit_log_and_transaction[cured]",
-    "ytstream/tests/faults/test_cures_stateful.py::test_death_between_commit_log_and_transaction[sessions-cured]",
+    "ytstream/tests/faults/test_fixes_transactional.py::test_death_between_commit_log_and_transaction[fixed]",
+    "ytstream/tests/faults/test_fixes_stateful.py::test_death_between_commit_log_and_transaction[sessions-fixed]",
     "ytstream/tests/recovery/test_added_queue.py::test_a_queue_comes_in_front_where_a_batch_was_planned",
     "ytstream/tests/faults/test_older_drivers.py::test_a_commit_is_applied_during_recovery[window]",
     "ytstream/tests/outputs/test_static_outputs.py::test_a_reader_sees_each_row_once_wherever_a_batch_fails[transactional]",

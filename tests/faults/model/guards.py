@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 #: Plays random sequences without the guard; see there.
-SEQUENCES = "tests/faults/sequences/test_sequences.py::test_without_a_cure_some_sequence_fails"
+SEQUENCES = "tests/faults/sequences/test_sequences.py::test_without_a_fix_some_sequence_fails"
 _HERE = "tests/faults/model/test_guards.py::"
 _BEGIN = "packages/ytstream/tests/query/test_where_a_batch_begins.py::"
 _OLDER = "packages/ytstream/tests/faults/test_older_drivers.py::"

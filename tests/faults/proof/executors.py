@@ -23,7 +23,7 @@ FAULTS = {
     "worker": "worker-killed",
     "fetch": "shuffle-gone",
 }
-CURES = {"all": "executors", "fence": "executors", "none": "without the fence against attempts"}
+FIXES = {"all": "executors", "fence": "executors", "none": "without the fence against attempts"}
 #: Spark starts no task again then, or none that has written.
 NOT_PLAYED = {("write", "all"), ("fetch", "none")}
 
@@ -32,21 +32,21 @@ def main(wanted: Sequence[str]) -> int:
     """Return 0 when nothing is lost, and nothing repeated but without the fence."""
     commit, wrong = results.commit(), 0
     for fault in wanted or FAULTS:
-        for cure, of in CURES.items():
-            if (fault, cure) in NOT_PLAYED:
+        for fix, of in FIXES.items():
+            if (fault, fix) in NOT_PLAYED:
                 continue
             started = time.monotonic()
-            (found,) = play(fault, cure)
+            (found,) = play(fault, fix)
             lost, repeated = int(found["lost"]), int(found["duplicated"])
             holds = not lost and not repeated
-            wrong += holds == (cure == "none")
+            wrong += holds == (fix == "none")
             where = (
                 "transactional-deduplicate-1:middle:PullConsumer.queue-0"
                 if fault == "fetch"
                 else "transactional-map-1:middle:ModifyRows.output"
             )
             line = results.Line(
-                case=f"{where}:{FAULTS[fault]}-{cure}",
+                case=f"{where}:{FAULTS[fault]}-{fix}",
                 verdict="held" if holds else "failed",
                 lost=lost,
                 repeated=repeated,

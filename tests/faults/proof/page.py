@@ -15,7 +15,7 @@ from tests.faults.proof import cases, counts, results
 from tests.faults.proof.cases import FAULTS
 from tests.faults.proof.counts import GROUPS, Cell, cell_of
 from tests.faults.proof.picture import picture
-from tests.faults.proof.results import CONTROL, CURE, PROOF, RED, Line, pending
+from tests.faults.proof.results import CONTROL, FIX, PROOF, RED, Line, pending
 from tests.faults.proof.said import words
 from tests.support.project import ROOT
 
@@ -53,7 +53,7 @@ def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
         "## The control",
         _control(lines),
         "## Fixes switched off",
-        _cures(lines),
+        _fixes(lines),
         "## Real kills",
         _twins(lines),
         _executors(lines),
@@ -190,24 +190,24 @@ def _control(lines: Sequence[Line]) -> str:
     return "\n\n".join([words("CONTROL"), table])
 
 
-def _cures(lines: Sequence[Line]) -> str:
-    known = [line for line in lines if line.of.startswith(CURE)]
+def _fixes(lines: Sequence[Line]) -> str:
+    known = [line for line in lines if line.of.startswith(FIX)]
     if not known:
         return words("NOT_YET")
     played = (
-        (line.of.removeprefix(CURE), f"`{line.case}`", line.verdict, line.lost, line.repeated,
+        (line.of.removeprefix(FIX), f"`{line.case}`", line.verdict, line.lost, line.repeated,
          quoted(line.said))
         for line in known if line.verdict != RED
     )  # fmt: skip
     tested = (
-        (line.of.removeprefix(CURE), line.said, f"`{line.case.partition('::')[2]}`")
+        (line.of.removeprefix(FIX), line.said, f"`{line.case.partition('::')[2]}`")
         for line in known
         if line.verdict == RED
     )
     head = ("without this fix", "case", "verdict", "lost", "repeated", "what it says")
     tests = ("without this fix", "what breaks", "test of `packages/ytstream` that asserts it")
     return "\n\n".join(
-        [words("CURES"), rows(head, played), words("CURES_BY_TEST"), rows(tests, tested)]
+        [words("FIXES"), rows(head, played), words("FIXES_BY_TEST"), rows(tests, tested)]
     )
 
 

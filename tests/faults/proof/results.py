@@ -12,9 +12,9 @@ from tests.support.project import ROOT
 
 RESULTS = ROOT / "docs" / "proof" / "results.jsonl"
 #: What results are of: the job, or the listing of SPYT's documentation in a mode, or the job
-#: without a cure.
-PROOF, CONTROL, CURE = "proof", "documented ", "without "
-#: The verdict of a test that leaves a cure out and has seen what breaks.
+#: without a fix.
+PROOF, CONTROL, FIX = "proof", "documented ", "without "
+#: The verdict of a test that leaves a fix out and has seen what breaks.
 RED = "red"
 
 
@@ -29,7 +29,7 @@ class Line:
     seconds: float
     seed: int
     commit: str
-    #: "proof", the name of a mode of SPYT's documentation, or of the cure that was off.
+    #: "proof", the name of a mode of SPYT's documentation, or of the fix that was off.
     of: str = PROOF
     starts: int = 0
     #: Seconds from the fault until every row was in a batch.

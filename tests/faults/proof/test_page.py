@@ -15,7 +15,7 @@ from tests.faults.proof.cases import FAULTS, Case, all_cases, cases_of, chosen, 
 from tests.faults.proof.counts import GROUPS, Cell
 from tests.faults.proof.page import page
 from tests.faults.proof.picture import kind_of, picture
-from tests.faults.proof.results import CONTROL, CURE, PROOF, Line
+from tests.faults.proof.results import CONTROL, FIX, PROOF, Line
 from tests.faults.proof.variants import LISTINGS, VARIANTS
 from tests.support.project import ROOT
 
@@ -49,7 +49,7 @@ def test_the_figures_are_those_of_the_results() -> None:
 
 def test_what_a_case_says_is_code_on_the_page() -> None:
     said = "output: lost ['a', None, ''] | `b`\nmore"
-    wrong = [replace(HELD, of=of, verdict="failed", said=said) for of in (PROOF, f"{CURE}audit")]
+    wrong = [replace(HELD, of=of, verdict="failed", said=said) for of in (PROOF, f"{FIX}audit")]
     text = page(wrong, {})
     assert text.count("`output: lost ['a', None, ''] / 'b'`") == 2
     assert "more" not in text.splitlines()
@@ -98,10 +98,10 @@ def test_a_later_line_replaces_an_earlier_one(tmp_path: Path) -> None:
         results.append(replace(HELD, verdict=verdict), path)
     assert [line.verdict for line in results.read(path)] == ["held"]
     results.append(replace(HELD, case="of the listing", of=f"{results.CONTROL}transactional"), path)
-    results.append(replace(HELD, case="of no cure", of=f"{results.CURE}it"), path)
+    results.append(replace(HELD, case="of no fix", of=f"{results.FIX}it"), path)
     found = results.read(path)
-    names = [HELD.case, "of the listing", "of no cure"]
-    assert [*results.pending(names, found)] == ["of no cure"]
+    names = [HELD.case, "of the listing", "of no fix"]
+    assert [*results.pending(names, found)] == ["of no fix"]
     assert [*results.pending(names, found, "twin")] == names
 
 

@@ -12,7 +12,7 @@ _TWO_BATCHES = (Op("send", 3), Op("batch"), Op("batch"))
 
 
 class Found(NamedTuple):
-    """A sequence, what it gave without its cure, and the operation that it needs."""
+    """A sequence, what it gave without its fix, and the operation that it needs."""
 
     life: Life
     gave: str

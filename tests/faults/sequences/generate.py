@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.faults.sequences.uncured import UNCURED
+from tests.faults.sequences.unfixed import UNFIXED
 from tests.faults.sequences.world import Form, Op, World
 
 #: How often each operation comes; the numbers beside them are the largest argument.
@@ -60,7 +60,7 @@ class Life:
     ops: tuple[Op, ...]
     finish: int = 0
 
-    def run(self, without: Collection[str] = UNCURED) -> str:
+    def run(self, without: Collection[str] = UNFIXED) -> str:
         """Play it; return what is wrong, or nothing."""
         world = World(self.form, without)
         try:
@@ -75,7 +75,7 @@ class Life:
         return ""
 
 
-def sequence(seed: int, without: Collection[str] = UNCURED) -> Life:
+def sequence(seed: int, without: Collection[str] = UNFIXED) -> Life:
     """Return the sequence of a seed; each kind of job comes in turn."""
     source = random.Random(seed)
     form = Form(
@@ -102,7 +102,7 @@ def sequence(seed: int, without: Collection[str] = UNCURED) -> Life:
     return Life(form, tuple(ops), source.randrange(2))
 
 
-def shrunk(failing: Life, without: Collection[str] = UNCURED) -> Life:
+def shrunk(failing: Life, without: Collection[str] = UNFIXED) -> Life:
     """Return a shorter sequence that still fails: without operations, with smaller arguments."""
     is_shorter = True
     while is_shorter:

@@ -15,7 +15,7 @@ from tests.faults.model.guards import GUARDS, SEQUENCES
 from tests.faults.sequences.found import FOUND
 from tests.faults.sequences.generate import KINDS, OPERATIONS, Life, described, sequence, shrunk
 from tests.faults.sequences.inside import InsideTransaction
-from tests.faults.sequences.uncured import UNCURED
+from tests.faults.sequences.unfixed import UNFIXED
 from tests.faults.sequences.world import Form, Op
 from tests.support import mutants
 from ytstream.recovery import job_ownership, output_ownership, staging
@@ -39,21 +39,21 @@ def test_every_kind_and_every_operation_comes() -> None:
     kinds = Counter((one.form.guarantee, one.form.processing, one.form.is_static) for one in played)
     assert kinds.keys() == {*KINDS}
     names = Counter(op.name for one in played for op in one.ops)
-    assert names.keys() == OPERATIONS.keys() - UNCURED.keys()
+    assert names.keys() == OPERATIONS.keys() - UNFIXED.keys()
     assert names.pop("queue_in") >= 25  # after a queue_out alone, of a job with several queues
     assert min(names.values()) >= 100
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, found in FOUND.items() if found.needs not in UNCURED]
+    "name", [name for name, found in FOUND.items() if found.needs not in UNFIXED]
 )
 def test_what_was_found_once_stays_closed(name: str) -> None:
     assert not FOUND[name].life.run(without=())
 
 
-@pytest.mark.parametrize("name", [name for name, found in FOUND.items() if found.needs in UNCURED])
+@pytest.mark.parametrize("name", [name for name, found in FOUND.items() if found.needs in UNFIXED])
 def test_what_is_known_to_be_broken_is_found(name: str) -> None:
-    """The entry of UNCURED goes when this fails: the hole is closed."""
+    """The entry of UNFIXED goes when this fails: the hole is closed."""
     assert FOUND[name].gave in FOUND[name].life.run(without=())
 
 
@@ -75,7 +75,7 @@ def _verify_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 #: The guards that the model has, and those that it has not.
-CURES = {
+FIXES = {
     **{g.twin: getattr(mutants, g.twin) for g in GUARDS.values() if g.test == SEQUENCES},
     "verify_no_consumer": _verify_no_consumer,
     "audit_nothing": mutants.audit_nothing,
@@ -123,16 +123,16 @@ HARD = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cure", CURES)
-def test_without_a_cure_some_sequence_fails(cure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fix", FIXES)
+def test_without_a_fix_some_sequence_fails(fix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sequences of `make test` would show that it is gone."""
-    assert not any(life.run() for life in HARD.get(cure, ()))
-    CURES[cure](monkeypatch)
-    lives = HARD.get(cure) or map(sequence, range(CHUNK * CHUNKS))
+    assert not any(life.run() for life in HARD.get(fix, ()))
+    FIXES[fix](monkeypatch)
+    lives = HARD.get(fix) or map(sequence, range(CHUNK * CHUNKS))
     assert any(life.run() for life in lives)
 
 
-#: An example -> the runtime without its cure.
+#: An example -> the runtime without its fix.
 WITHOUT: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "an older driver moves the consumer back behind a start": mutants.verify_no_start,
     "an older driver moves the consumer back, output by position": mutants.verify_no_start,
@@ -155,6 +155,6 @@ WITHOUT: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 
 
 @pytest.mark.parametrize("name", WITHOUT)
-def test_an_example_needs_its_cure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_example_needs_its_fix(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     WITHOUT[name](monkeypatch)
     assert FOUND[name].gave in FOUND[name].life.run()

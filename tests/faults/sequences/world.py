@@ -104,7 +104,7 @@ class World:
     """The cluster, the job as it is declared now, its processes, and what must come of it."""
 
     form: Form
-    #: Operations, or parts of them, that are left out: see uncured.py.
+    #: Operations, or parts of them, that are left out: see unfixed.py.
     without: Collection[str] = ()
     cluster: Cluster = field(default_factory=Cluster)
     driver: Driver | None = None

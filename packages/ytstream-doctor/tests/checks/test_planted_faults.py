@@ -166,7 +166,7 @@ FAULTS = [
         "old-version", TRANSACTION, settings(TRANSACTION, spark__ytsaurus__spyt__version="2.10.0"),
         settings(TRANSACTION, spark__ytsaurus__spyt__version="2.11.2"),
     ),
-    # What cures the mode's own fault is not in a hand-written job: the receiver is another mode.
+    # What fixes the mode's own fault is not in a hand-written job: the receiver is another mode.
     Fault(
         "commit-log", replace(IDEMPOTENT, submit=TRANSACTION.submit),
         settings(IDEMPOTENT, spark__yt__streaming__transactional="true"),

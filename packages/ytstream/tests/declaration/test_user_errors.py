@@ -66,9 +66,9 @@ def test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without(
     assert said in text
     assert "(transform.py:2)\n  -> Spark is not there yet when a module is imported: " in text
     assert "an object, @F.udf(LongType()) of pyspark.sql.types" in text
-    cured = "from pyspark.sql import functions as F, types as T\n"
-    cured += "MADE = F.udf(T.LongType())(lambda price: price)\n"
-    assert _run(file, cured) is None
+    fixed = "from pyspark.sql import functions as F, types as T\n"
+    fixed += "MADE = F.udf(T.LongType())(lambda price: price)\n"
+    assert _run(file, fixed) is None
 
 
 def test_an_assertion_of_the_users_own_is_theirs(tmp_path: Path) -> None:

@@ -28,9 +28,9 @@ RETAINED = "spark.sql.streaming.minBatchesToRetain"
 ENOUGH = 4
 
 
-@pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+@pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 def test_old_entries_are_listed_while_a_new_one_is_renamed(
-    stream_of: StreamOf, cluster: Running, cured: bool
+    stream_of: StreamOf, cluster: Running, fixed: bool
 ) -> None:
     stream = stream_of("transactional", "deduplicate")
     with stream.running() as query:
@@ -42,7 +42,7 @@ def test_old_entries_are_listed_while_a_new_one_is_renamed(
     # A new query knows of no removal before: its first one has many entries to remove.
     stream.spark.conf.set(RETAINED, "1")
     assert stream.spark.conf.get(PURGE) == "false"
-    if not cured:
+    if not fixed:
         stream.spark.conf.set(PURGE, "true")
     stream.recover()
     commits, faults = f"{stream.folder}/commits", cluster.client.faults
@@ -56,7 +56,7 @@ def test_old_entries_are_listed_while_a_new_one_is_renamed(
 
     listing = barrier("ListNode", planned, path=commits)
     stream.send(50)
-    if cured:
+    if fixed:
         with stream.running() as query:
             faults.wait(listing)
             faults.remove(listing)

@@ -1,4 +1,4 @@
-"""A driver that was cut off or frozen, and its successor; with each cure and without it.
+"""A driver that was cut off or frozen, and its successor; with each fix and without it.
 
 Two processes of one job run in one session: a second ``Stream`` has an epoch of its own.
 """
@@ -28,7 +28,7 @@ from ytstream_tools.testing.job_stream import wait, wait_for_failure
 
 pytestmark = pytest.mark.spark
 
-with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+with_and_without = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 
 
 def _cut_off(stream_of: StreamOf, cluster: Running, processing: str, queues: int = 1) -> Any:
@@ -43,7 +43,7 @@ def _cut_off(stream_of: StreamOf, cluster: Running, processing: str, queues: int
 
 
 @pytest.mark.parametrize(
-    ("processing", "queues", "cured"),
+    ("processing", "queues", "fixed"),
     [("map", 2, True), ("window", 1, True), ("map", 1, False)],
     ids=["map-2", "window", "bare"],
 )
@@ -53,14 +53,14 @@ def test_a_commit_is_applied_after_recovery(
     monkeypatch: pytest.MonkeyPatch,
     processing: str,
     queues: int,
-    cured: bool,
+    fixed: bool,
 ) -> None:
     """The connection breaks at the batch's commit; the cluster applies it when recovery is over.
 
     It wrote the head, which the start wrote after it. A head that is written apart stands for a
     batch whose commit is refused: its rows are lost.
     """
-    if not cured:
+    if not fixed:
         plain = stream_of("transactional", processing, queues)
         mutants.write_the_head_apart(monkeypatch, plain)
     stream, late = _cut_off(stream_of, cluster, processing, queues)
@@ -70,7 +70,7 @@ def test_a_commit_is_applied_after_recovery(
     # verify_sink() opens one.
     opening = faults.add(method="StartTransaction", where={"type": 1}, skip=1, action="hold")
     with stream.running() as query:
-        if cured:
+        if fixed:
             faults.wait(opening)
         (entry,) = faults.release(late)
         faults.clear()
@@ -79,11 +79,11 @@ def test_a_commit_is_applied_after_recovery(
     assert entry.error["code"] == TABLET_LOCK_CONFLICT
     stream.close()
     outcome = stream.outcome()
-    assert (outcome.lost, outcome.duplicated) == (0 if cured else 200, 0)
+    assert (outcome.lost, outcome.duplicated) == (0 if fixed else 200, 0)
 
 
 @pytest.mark.parametrize(
-    ("processing", "cured"),
+    ("processing", "fixed"),
     [("map", True), ("deduplicate", True), ("window", True), ("window", False)],
     ids=["map", "deduplicate", "window", "bare"],
 )
@@ -92,7 +92,7 @@ def test_a_commit_is_applied_during_recovery(
     cluster: Running,
     monkeypatch: pytest.MonkeyPatch,
     processing: str,
-    cured: bool,
+    fixed: bool,
 ) -> None:
     """The start has read where everything stands, and has not committed yet.
 
@@ -109,11 +109,11 @@ def test_a_commit_is_applied_during_recovery(
 
     with monkeypatch.context() as patched:
         patched.setattr(checkpoint_dir, "new_folder", slow)
-        if not cured:
+        if not fixed:
             mutants.raise_no_epoch_before_the_start(patched)
         stream.recover()
     (entry,) = released
-    if cured:
+    if fixed:
         assert entry.error is not None
         assert entry.error["code"] == TABLET_LOCK_CONFLICT
         stream.close()
@@ -127,14 +127,14 @@ def test_a_commit_is_applied_during_recovery(
 
 @with_and_without
 def test_a_frozen_driver_comes_back_with_a_batch_that_has_happened(
-    stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, cured: bool
+    stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, fixed: bool
 ) -> None:
     """Its plan is old and its transaction new: no lock of the cluster is in its way.
 
     The batch reads nothing, since the consumer is at its end, and would write its own number into
     the head of a folder in which later batches have happened.
     """
-    if not cured:
+    if not fixed:
         mutants.verify_no_head(monkeypatch)
     stream = stream_of("transactional")
     stream.send(160)
@@ -148,9 +148,9 @@ def test_a_frozen_driver_comes_back_with_a_batch_that_has_happened(
         successor.drain()
         assert head_of(stream).batch == 1
         faults.clear()
-        if cured:
+        if fixed:
             assert "another instance of this job has started: epoch 2" in wait_for_failure(query)
         else:
             wait(lambda: head_of(stream).batch == 0, query)
-    assert head_of(stream).batch == (1 if cured else 0)
+    assert head_of(stream).batch == (1 if fixed else 0)
     assert stream.is_exact()

@@ -501,7 +501,7 @@ def _register_without_vital(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("mistake", [_unmount, _freeze, _register_without_vital])
-def test_the_command_that_the_queues_owner_is_asked_for_is_the_cure(
+def test_the_command_that_the_queues_owner_is_asked_for_is_the_fix(
     driver_of: DriverOf, yt: Shell, mistake: Deed
 ) -> None:
     driver = driver_of("transactional")

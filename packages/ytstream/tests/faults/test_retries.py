@@ -1,4 +1,4 @@
-"""Tasks that Spark starts again inside a transaction: with the job's cures, and without them.
+"""Tasks that Spark starts again inside a transaction: with the job's fixes, and without them.
 
 A failed attempt has sent part of its rows into the batch's transaction already.
 """
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 
 def test_a_write_fails_once() -> None:
-    """``local[2,4]`` overrides the limit in the settings, so the fence is the only cure left."""
+    """``local[2,4]`` overrides the limit in the settings, so the fence is the only fix left."""
     fenced, bare = play("write", "fence", "none")
     assert "fence" in fenced["failure"]
     assert (fenced["lost"], fenced["duplicated"]) == (0, 0)
@@ -23,12 +23,12 @@ def test_a_write_fails_once() -> None:
 
 @pytest.mark.journey  # in `make test`: a failed write, above, and what happens without the fence
 @pytest.mark.parametrize("fault", ["executor", "worker"])
-@pytest.mark.parametrize("cure", ["all", "fence", "none"])
-def test_executors_die_while_they_write(fault: str, cure: str) -> None:
+@pytest.mark.parametrize("fix", ["all", "fence", "none"])
+def test_executors_die_while_they_write(fault: str, fix: str) -> None:
     """Of processes. Where a machine is gone, Spark starts its task again whatever it may fail."""
-    (result,) = play(fault, cure)
+    (result,) = play(fault, fix)
     assert result["lost"] == 0
-    if cure == "none":
+    if fix == "none":
         assert not result["failure"]
         assert result["duplicated"] > 0
     else:
@@ -37,9 +37,9 @@ def test_executors_die_while_they_write(fault: str, cure: str) -> None:
 
 
 @pytest.mark.journey
-@pytest.mark.parametrize(("cure", "said"), [("all", "shuffle_"), ("fence", "fence: ")])
-def test_rows_prepared_for_other_tasks_are_gone(cure: str, said: str) -> None:
+@pytest.mark.parametrize(("fix", "said"), [("all", "shuffle_"), ("fence", "fence: ")])
+def test_rows_prepared_for_other_tasks_are_gone(fix: str, said: str) -> None:
     """Spark calls it a fetch failure, and runs both stages again unless a setting forbids it."""
-    (result,) = play("fetch", cure)
+    (result,) = play("fetch", fix)
     assert said in result["failure"]
     assert (result["lost"], result["duplicated"]) == (0, 0)

@@ -177,10 +177,10 @@ def test_migrate_alone_moves_nothing_and_a_refused_gap_leaves_no_row() -> None:
     assert _moves(world) == []
 
 
-@pytest.mark.parametrize("is_cured", [True, False])
-def test_only_the_moves_explain_the_gaps(monkeypatch: pytest.MonkeyPatch, is_cured: bool) -> None:
+@pytest.mark.parametrize("is_fixed", [True, False])
+def test_only_the_moves_explain_the_gaps(monkeypatch: pytest.MonkeyPatch, is_fixed: bool) -> None:
     """With a rewind between two skips; readers of batches do not see the moves."""
-    if not is_cured:
+    if not is_fixed:
         mutants.tell_no_move(monkeypatch)
     world = _begun(Kind("transactional", most_rows=50))
     world.play(Op("data_loss", 1))
@@ -191,8 +191,8 @@ def test_only_the_moves_explain_the_gaps(monkeypatch: pytest.MonkeyPatch, is_cur
     world.play(Op("send", 3))
     _trim(world, B, 1, 3)
     world.play(Op("batch"))
-    assert _is_told(world) == is_cured
-    assert bool(_moves(world)) == is_cured
+    assert _is_told(world) == is_fixed
+    assert bool(_moves(world)) == is_fixed
     head = positions.read(cast(Client, world.client), world.settings).head
     assert head is not None
     assert head.number == len([*world.client.select_rows(_newest(world))]) == 3

@@ -504,13 +504,13 @@ def test_a_replay_that_is_cut_off_changes_nothing(stream_of: StreamOf, cluster: 
 
 
 @pytest.mark.parametrize("queues", [pytest.param(1, marks=pytest.mark.journey), 2])
-@pytest.mark.parametrize("is_cured", [True, False])
+@pytest.mark.parametrize("is_fixed", [True, False])
 def test_a_replay_replaces_no_row_of_a_recreated_queue(
-    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, *, is_cured: bool, queues: int
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, *, is_fixed: bool, queues: int
 ) -> None:
     """Rows of the former queue have its positions, and stay in `rejected` by consent."""
     monkeypatch.setattr("ytstream_tools.replay.rejected_replay._KEYS", 7)
-    if not is_cured:
+    if not is_fixed:
         monkeypatch.setattr("ytstream_tools.replay.rejected_replay._taken", lambda *_: set())
     stream = stream_of("idempotent", "map", queues, rejects=True)
     stream.send(300)
@@ -526,8 +526,8 @@ def test_a_replay_replaces_no_row_of_a_recreated_queue(
     said, after = _replayed(stream), _by_position(stream, "output")
     held = before.keys() & rejected.keys()
     assert held
-    assert any(after[place] != row for place, row in before.items()) != is_cured
-    if is_cured:
+    assert any(after[place] != row for place, row in before.items()) != is_fixed
+    if is_fixed:
         assert f", {len(held)} of them since an output has a row at their position" in said
         # The job reads the others that stay in the queue that is shorter now.
         ends = head_of(stream).ends

@@ -258,7 +258,7 @@ def test_a_table_that_the_ledger_has_forgotten_is_not_removed(
     assert said in status(driver.context)
 
 
-@pytest.mark.parametrize("is_cured", [True, False])
+@pytest.mark.parametrize("is_fixed", [True, False])
 @pytest.mark.parametrize(
     ("removed", "kept"),
     [
@@ -279,10 +279,10 @@ def test_a_table_stays_whose_batchs_row_may_have_been_removed_by_hand(
     removed: list[int],
     kept: set[tuple[int, int]],
     *,
-    is_cured: bool,
+    is_fixed: bool,
 ) -> None:
     """Batches 1 to 5 happened in the epochs 1, 1, 2, 4, 4; those of the tables are in question."""
-    if not is_cured:
+    if not is_fixed:
         monkeypatch.setattr(staging, "forgotten", _but_the_first_rows)
     batches = [StagedTable("output", *batch) for batch in ((1, 0), (1, 2), (2, 0), (4, 4), (4, 6))]
     driver.commit(batches)
@@ -295,7 +295,7 @@ def test_a_table_stays_whose_batchs_row_may_have_been_removed_by_hand(
     driver.settle()
     found = {(t.epoch, t.batch) for t in staging.written(driver.client, driver.settings)}
     published = set() if 1 in removed else {(1, 0)}
-    assert (found == kept - published) == (is_cured or removed in ([1], [1, 2], []))
+    assert (found == kept - published) == (is_fixed or removed in ([1], [1, 2], []))
 
 
 def _but_the_first_rows(client: Any, settings: Any, tables: Any, _: int) -> set[StagedTable]:
@@ -471,7 +471,7 @@ def _move_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "_move", move)
 
 
-#: A cure that is taken out, and a test that fails without it.
+#: A fix that is taken out, and a test that fails without it.
 BARE: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[..., None]]] = {
     "every batch": (_believe_every_batch, test_a_table_is_published_when_the_head_has_its_batch),
     "orphans": (
@@ -487,7 +487,7 @@ BARE: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[..., Non
 
 
 @pytest.mark.parametrize("bare", BARE)
-def test_without_its_cure_a_test_fails(
+def test_without_its_fix_a_test_fails(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, bare: str
 ) -> None:
     mutate, test = BARE[bare]

@@ -207,7 +207,7 @@ def test_rows_with_a_key_are_looked_at(
 def test_a_refused_batch_ends_the_job_at_its_first_failure(
     provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch, is_judged: bool
 ) -> None:
-    """Without the cure the job tries the same batch again until it gives up."""
+    """Without the fix the job tries the same batch again until it gives up."""
     if not is_judged:
         monkeypatch.setattr(supervisor, "overflow_of", lambda *_: None)
     context = _of_full_batches(provisioned_of("transactional", "window"))

@@ -1,4 +1,4 @@
-"""What ends a micro-batch before it commits, while the job runs; with and without its cure."""
+"""What ends a micro-batch before it commits, while the job runs; with and without its fix."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
 spark_test = pytest.mark.spark
-with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+with_and_without = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 
 
 # -- without a cluster ---------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_a_queue_is_recreated_under_a_running_job(stream_of: StreamOf, cluster: 
 @spark_test
 @with_and_without
 def test_the_consumer_is_moved_back(
-    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, cured: bool
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, fixed: bool
 ) -> None:
     """By hand; or SPYT's own move did nothing, and its transaction committed all the same.
 
@@ -220,7 +220,7 @@ def test_the_consumer_is_moved_back(
         said = wait_for_failure(query)
     assert "begins at row 20" in said
     assert "but the consumer is at row 10: something else moved it" in said
-    if cured:
+    if fixed:
         assert any("was behind the ledger" in note for note in stream.recover())
     else:
         mutants.move_no_consumer(monkeypatch)
@@ -232,7 +232,7 @@ def test_the_consumer_is_moved_back(
         mutants.verify_no_start(monkeypatch)
     stream.drain()
     outcome = stream.outcome()
-    assert (outcome.lost, outcome.duplicated) == (0, 0 if cured else 10)
+    assert (outcome.lost, outcome.duplicated) == (0, 0 if fixed else 10)
 
 
 @spark_test

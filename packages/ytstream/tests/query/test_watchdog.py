@@ -116,29 +116,29 @@ def test_unwatched_an_idle_query_does_not_notice_it(
     watch.look(LOOK_SECONDS)
 
 
-@pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+@pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 def test_a_consumer_that_is_behind_is_put_back(
     watched: Any,
     tablets: Tablets,
     cluster: Running,
     monkeypatch: pytest.MonkeyPatch,
     caplog: Any,
-    cured: bool,
+    fixed: bool,
 ) -> None:
     """SPYT in an older driver moves it without a fence; here another move overtakes ours once."""
-    if not cured:
+    if not fixed:
         mutants.put_no_consumer_back(monkeypatch)
     context, watch = _at_row_3(watched, tablets, "at_least_once")
     client, settings = context.client, context.settings
     client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, 2)
     overtaken = {"code": 3100, "message": "Offset conflict"}
     cluster.client.faults.add(method="advance_queue_consumer", action="fail", error=overtaken)
-    for number, row in ((1, 2), (2, 3 if cured else 2)):
+    for number, row in ((1, 2), (2, 3 if fixed else 2)):
         watch.look(number * LOOK_SECONDS)
         (queue,) = positions.read(client, settings).queues
         assert queue.consumed[0] == row
     said = [line for line in caplog.messages if "the consumer was at row 2" in line]
-    assert len(said) == cured
+    assert len(said) == fixed
 
 
 def _at_row_3(watched: Any, tablets: Tablets, guarantee: str) -> tuple[JobContext, Watchdog]:

@@ -43,7 +43,7 @@ def connector() -> str:
 
 spark_test = pytest.mark.spark
 for_each = pytest.mark.parametrize("guarantee", ["at_least_once", "idempotent"])
-with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+with_and_without = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 
 A, B = "//home/a", "//home/b"
 PLANNED = {A: {0: RowRange(20, 40)}, B: dict[int, RowRange]()}
@@ -106,20 +106,20 @@ def _paused(driver_of: DriverOf, guarantee: str) -> tuple[Callable[[], None], Dr
 @for_each
 @spark_test
 def test_an_older_driver_moves_the_consumer_back_without_spark(
-    driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, cured: bool
+    driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, fixed: bool
 ) -> None:
     confirm, newer = _paused(driver_of, guarantee)
     newer.send(2)
     newer.start()
     confirm()
-    if cured:
+    if fixed:
         with pytest.raises(RestartableError, match=r"would read rows 3 to 7 .* rows 6 to 7"):
             newer.batch()
         assert newer.start() == []
     else:
         mutants.verify_no_start(monkeypatch)
     newer.batch()
-    assert newer.outcome() == Outcome(lost=0, repeated=0 if cured else 2 * 3)
+    assert newer.outcome() == Outcome(lost=0, repeated=0 if fixed else 2 * 3)
 
 
 @for_each
@@ -197,14 +197,14 @@ def _about_to_move_the_consumer(cluster: Running) -> Fault:
 
 @spark_test
 @pytest.mark.parametrize(
-    ("guarantee", "static", "more", "cured"),
+    ("guarantee", "static", "more", "fixed"),
     [
-        pytest.param("at_least_once", True, 80, True, id="static-cured"),
+        pytest.param("at_least_once", True, 80, True, id="static-fixed"),
         pytest.param("at_least_once", True, 80, False, id="static-bare"),
         # A batch without rows to read has some all the same: the queue's end is the head.
-        pytest.param("at_least_once", False, 0, True, id="plain-cured"),
+        pytest.param("at_least_once", False, 0, True, id="plain-fixed"),
         pytest.param("at_least_once", False, 0, False, id="plain-bare"),
-        pytest.param("idempotent", False, 80, True, id="idempotent-cured"),
+        pytest.param("idempotent", False, 80, True, id="idempotent-fixed"),
     ],
 )
 def test_an_older_driver_moves_the_consumer_back(
@@ -214,7 +214,7 @@ def test_an_older_driver_moves_the_consumer_back(
     guarantee: str,
     static: bool,
     more: int,
-    cured: bool,
+    fixed: bool,
 ) -> None:
     """It was paused after it had planned a batch; its successor has read on and starts again.
 
@@ -239,7 +239,7 @@ def test_an_older_driver_moves_the_consumer_back(
         cluster.client.faults.clear()
         assert "another instance of this job has started" in wait_for_failure(query)
     assert set(_consumed(newer).values()) == {20}
-    if cured:
+    if fixed:
         before = newer.found()
         said = run_until_it_fails(newer)
         wanted = f"rows 40 to {39 + more // 4}" if more else "no rows"
@@ -251,7 +251,7 @@ def test_an_older_driver_moves_the_consumer_back(
     with newer.running() as query:
         wait(lambda: head_of(newer).batch == 0, query)
     outcome = newer.outcome()
-    assert (outcome.lost, outcome.duplicated) == (0, 0 if cured else 80)
+    assert (outcome.lost, outcome.duplicated) == (0, 0 if fixed else 80)
 
 
 def _twice(events: DataFrame) -> DataFrame:
@@ -260,11 +260,11 @@ def _twice(events: DataFrame) -> DataFrame:
 
 @spark_test
 @pytest.mark.parametrize(
-    ("guarantee", "uncounted", "cured"),
+    ("guarantee", "uncounted", "fixed"),
     [
-        pytest.param("at_least_once", True, True, id="uncounted-cured"),
+        pytest.param("at_least_once", True, True, id="uncounted-fixed"),
         pytest.param("at_least_once", True, False, id="uncounted-bare"),
-        pytest.param("idempotent", False, True, id="idempotent-cured"),
+        pytest.param("idempotent", False, True, id="idempotent-fixed"),
     ],
 )
 def test_an_older_driver_moves_the_consumer_forward(
@@ -273,7 +273,7 @@ def test_an_older_driver_moves_the_consumer_forward(
     monkeypatch: pytest.MonkeyPatch,
     guarantee: str,
     uncounted: bool,
-    cured: bool,
+    fixed: bool,
 ) -> None:
     """After `rewind earliest`. Where the plan reads a queue twice, no count tells of it."""
     older = stream_of(guarantee)
@@ -293,7 +293,7 @@ def test_an_older_driver_moves_the_consumer_forward(
         cluster.client.faults.clear()
         assert "another instance of this job has started" in wait_for_failure(query)
     assert set(_consumed(newer).values()) == {20}
-    if cured:
+    if fixed:
         said = run_until_it_fails(newer)
         assert re.search(r"would read rows 20 to 39 of .* by the ledger rows 0 to 39", said)
         (note,) = newer.recover()
@@ -305,8 +305,8 @@ def test_an_older_driver_moves_the_consumer_forward(
     assert set(head_of(newer).ends[newer.settings.queues[0]].values()) == {40}
     if guarantee == "idempotent":
         assert newer.is_exact()
-    else:  # 80 rows before, and all 160 again, each twice; without the cure 80 of these are missing
-        assert newer.found().total() == 2 * (80 + (160 if cured else 80))
+    else:  # 80 rows before, and all 160 again, each twice; without the fix 80 of these are missing
+        assert newer.found().total() == 2 * (80 + (160 if fixed else 80))
 
 
 @spark_test

@@ -231,12 +231,12 @@ def test_a_source_that_has_not_had_a_row_has_none_still(context: JobContext) -> 
     assert entry.sources == (_LINE.format("//a", 6), "-")
 
 
-@pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+@pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 def test_a_batch_that_runs_again_finds_no_state_of_its_own(
-    context: JobContext, monkeypatch: pytest.MonkeyPatch, cured: bool
+    context: JobContext, monkeypatch: pytest.MonkeyPatch, fixed: bool
 ) -> None:
     """With other code it makes another one, and Spark prefers a snapshot that it finds."""
-    if not cured:
+    if not fixed:
         mutants.keep_later_states(monkeypatch)
     _lay(
         *(context, {4: {0: 10}, 5: {0: 20}}, (4,)),
@@ -245,7 +245,7 @@ def test_a_batch_that_runs_again_finds_no_state_of_its_own(
     _make(context, 4, {0: 10}, {0: 10})
     assert _names(context, "offsets") == [4, 5]
     left = set(_tree(context.client, context.settings)["state"]["0"]["0"])
-    assert (left == {"5.delta"}) == cured
+    assert (left == {"5.delta"}) == fixed
 
 
 def test_files_that_spark_was_writing_when_it_died_are_gone(context: JobContext) -> None:

@@ -243,7 +243,7 @@ def test_queues_come_and_go_where_the_key_has_their_paths(driver_of: DriverOf) -
 def test_every_row_of_both_queues_is_there_with_new_paths_alone(
     stream_of: StreamOf, *, is_advised: bool
 ) -> None:
-    """Without the cure (`--overwrite` here) those of the new queue replace those of the former."""
+    """Without the fix (`--overwrite` here) those of the new queue replace those of the former."""
     stream: Stream = stream_of("idempotent", rejects=True)
     stream.send(300)
     stream.drain()
@@ -372,7 +372,7 @@ def test_two_jobs_do_not_write_one_output(
     assert f"{driver.settings.output}" in said
     assert owner in said
     assert positions.read(copy.client, copy.settings).head is None
-    with monkeypatch.context() as patch:  # without the cure it is admitted
+    with monkeypatch.context() as patch:  # without the fix it is admitted
         patch.setattr(output_ownership, "foreign", lambda *_: None)
         COMMANDS[command](copy)
 

@@ -329,7 +329,7 @@ def test_a_new_queue_is_taken_as_it_comes(driver_of: DriverOf, guarantee: str) -
     assert driver.outcome() == EXACT
 
 
-@pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+@pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 @pytest.mark.parametrize("rows", [0, 3], ids=["empty", "read"])
 @for_all
 def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
@@ -338,10 +338,10 @@ def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
     guarantee: str,
     processing: str,
     rows: int,
-    cured: bool,
+    fixed: bool,
 ) -> None:
     """An older driver may move its consumer, which has no offset of a queue that was empty."""
-    if not cured:
+    if not fixed:
         mutants.forget_removed_queues(monkeypatch)
     driver = driver_of(guarantee, processing, 2)
     both = driver.settings.queues
@@ -361,7 +361,7 @@ def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
     driver.send(3)
     for _ in range(2):
         driver.batch()
-    if cured:
+    if fixed:
         assert notes == []
         assert driver.outcome() == EXACT
     else:

@@ -141,20 +141,20 @@ def _ahead(stream: Stream, clock: str) -> int:
     return last
 
 
-@pytest.mark.parametrize("is_cured", [True, False], ids=["cured", "bare"])
+@pytest.mark.parametrize("is_fixed", [True, False], ids=["fixed", "bare"])
 def test_both_readings_take_the_batchs_time(
-    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, is_cured: bool
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, is_fixed: bool
 ) -> None:
     """By a clock that runs on, rows would be in neither table: now() is refused for that."""
     stream = stream_of("transactional", "window", 1, rejects=True)
     stream.send(100)
     stream.drain()
     before = _rows(stream)
-    if not is_cured:
+    if not is_fixed:
         stream.redeclare(reject={"from the future": "date_time > now()"})
         assert "now gives another value each time" in refusal(stream.flow)
         monkeypatch.setattr(tagging, "_unsteady", lambda _: [])
-    last = _ahead(stream, "current_timestamp()" if is_cured else "now()")
+    last = _ahead(stream, "current_timestamp()" if is_fixed else "now()")
     whole: Callable[..., Any] = sink.write
 
     def late(*given: Any) -> Any:
@@ -162,7 +162,7 @@ def test_both_readings_take_the_batchs_time(
         return whole(*given)
 
     monkeypatch.setattr(writer, "write", late)
-    if is_cured:
+    if is_fixed:
         stream.drain()
         assert _rows(stream)[REJECTED] == before[REJECTED] + 15
     else:

@@ -40,7 +40,7 @@ class TabletShortage:
     """An output whose tablets are too few, and the commands that give it more."""
 
     text: str
-    cure: str
+    commands: str
 
 
 @dataclass(frozen=True)
@@ -152,11 +152,11 @@ def _refusal(
         remedy += "; or lower max_rows_per_partition"
     if REJECTED in overflow.keyed(context) and context.job.reject:
         remedy += f"; rows of {REJECTED} have growing keys: lower max_rows_per_partition, too"
-    cures = "\n".join(problem.cure for problem in problems)
+    commands = "\n".join(problem.commands for problem in problems)
     return JobError(
         f"batch {overflow.name} is too large for its tables: a transaction may touch "
         f"{overflow.limit} rows of one tablet, and it has\n  {said}",
-        f"{remedy}; committed rows are kept:\n{cures}",
+        f"{remedy}; committed rows are kept:\n{commands}",
         code=ErrorCode.BATCH_TOO_LARGE,
     )
 

@@ -1,4 +1,4 @@
-"""Faults that break jobs without transactions, with the job's cure and without it.
+"""Faults that break jobs without transactions, with the job's fix and without it.
 
 Trimmed rows break transactional jobs in the same way.
 """
@@ -15,13 +15,13 @@ from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 
-with_and_without = pytest.mark.parametrize("cured", [True, False], ids=["cured", "bare"])
+with_and_without = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 
 
 @with_and_without
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
 def test_rows_trimmed_before_they_were_read(
-    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, cured: bool
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, fixed: bool
 ) -> None:
     """SPYT asks for trimmed rows, gets the first ones left, and counts from the asked offset.
 
@@ -31,14 +31,14 @@ def test_rows_trimmed_before_they_were_read(
     stream = stream_of(guarantee)
     stream.send(400)
     stream.client.trim_rows(stream.settings.queues[0], 0, 50)
-    if not cured:
+    if not fixed:
         mutants.begin_at_row_zero(monkeypatch)
         with pytest.raises(RestartableError, match="was trimmed to row 50 while batch 1-0 read"):
             stream.drain()
         mutants.audit_nothing(monkeypatch)
     stream.drain()
     outcome = stream.outcome()
-    if cured:
+    if fixed:
         assert (outcome.lost, outcome.duplicated) == (50, 0)
     else:
         assert outcome.duplicated >= 50
@@ -47,15 +47,15 @@ def test_rows_trimmed_before_they_were_read(
 @with_and_without
 @pytest.mark.parametrize("queues", [1, 2])
 def test_an_idempotent_batch_that_runs_again_changes_nothing(
-    stream_of: StreamOf, cluster: Running, queues: int, cured: bool
+    stream_of: StreamOf, cluster: Running, queues: int, fixed: bool
 ) -> None:
     """A write fails in the second batch; first writes of that batch are in the output already.
 
-    The key of the output is the cure: a table without a key takes every repeat as a new row.
+    The key of the output is the fix: a table without a key takes every repeat as a new row.
     """
     stream = stream_of("idempotent", "map", queues)
     stream.configure(max_rows_per_partition=100)
-    if not cured:
+    if not fixed:
         _make_ordered(stream)
     stream.send(1_200)
     # The first batch writes once for each tablet. The second is gathered: one write of its two.
@@ -63,7 +63,7 @@ def test_an_idempotent_batch_that_runs_again_changes_nothing(
     stream.drain()
     outcome = stream.outcome()
     assert outcome.lost == 0
-    assert (outcome.duplicated > 0) == (not cured)
+    assert (outcome.duplicated > 0) == (not fixed)
 
 
 def _make_ordered(stream: Stream) -> None:

@@ -1,6 +1,6 @@
-"""Faults that break SPYT's transactional mode with state, with the job's cure and without it.
+"""Faults that break SPYT's transactional mode with state, with the job's fix and without it.
 
-Each test of a pair plays the same break. "bare" leaves the cure out and shows what it is for.
+Each test of a pair plays the same break. "bare" leaves the fix out and shows what it is for.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from ytstream_tools.testing.job_stream import wait
 
 pytestmark = pytest.mark.spark
 
-#: Without the cure the break shows in one kind of state as in the other.
+#: Without the fix the break shows in one kind of state as in the other.
 _BARE = (
     pytest.param("window", False, id="window-bare"),
     pytest.param("deduplicate", False, id="deduplicate-bare", marks=pytest.mark.journey),
 )
 #: One kind shows it in `make test`.
-_CURED = {
+_FIXED = {
     kind: pytest.param(
         *(kind, True),
-        id=f"{kind}-cured",
+        id=f"{kind}-fixed",
         marks=[] if kind == "window" else [pytest.mark.journey],
     )
     for kind in STATEFUL
 }
-with_and_without = pytest.mark.parametrize(("processing", "cured"), [*_CURED.values(), *_BARE])
+with_and_without = pytest.mark.parametrize(("processing", "fixed"), [*_FIXED.values(), *_BARE])
 #: Kinds with a watermark, which moves in a batch without rows.
 watermarked = pytest.mark.parametrize(
-    ("processing", "cured"), [_CURED["window"], _CURED["deduplicate"], _CURED["sessions"], *_BARE]
+    ("processing", "fixed"), [_FIXED["window"], _FIXED["deduplicate"], _FIXED["sessions"], *_BARE]
 )
 for_each = pytest.mark.parametrize("processing", STATEFUL)
 
@@ -54,7 +54,7 @@ def test_death_between_commit_log_and_transaction(
     cluster: Running,
     monkeypatch: pytest.MonkeyPatch,
     processing: str,
-    cured: bool,
+    fixed: bool,
 ) -> None:
     """The state has seen the batch, the consumer has not: its rows come a second time.
 
@@ -67,14 +67,14 @@ def test_death_between_commit_log_and_transaction(
     stream.send(300)
     die_between_the_logs(stream, cluster)
     stream.send(100)
-    if not cured:
+    if not fixed:
         mutants.repair_no_folder(monkeypatch)
         with pytest.raises(RestartableError, match="does not follow"):
             stream.drain()
         mutants.verify_no_head(monkeypatch)
     stream.close()
-    assert cured == stream.is_exact()
-    assert (stream.outcome().lost > 0) == (not cured)
+    assert fixed == stream.is_exact()
+    assert (stream.outcome().lost > 0) == (not fixed)
 
 
 @with_and_without
@@ -83,7 +83,7 @@ def test_the_commits_reply_is_lost(
     cluster: Running,
     monkeypatch: pytest.MonkeyPatch,
     processing: str,
-    cured: bool,
+    fixed: bool,
 ) -> None:
     """The transaction is in, SPYT does not know it and removes ``commits/N``.
 
@@ -96,13 +96,13 @@ def test_the_commits_reply_is_lost(
     # The batch of these rows writes windows that the first ones have filled.
     stream.send(1_000)
     lose_the_commits_reply(stream, cluster)
-    if not cured:
+    if not fixed:
         mutants.repair_no_folder(monkeypatch)
         mutants.verify_no_head(monkeypatch)
     # The newest rows once more: a state that knows the first ones treats them otherwise.
     stream.publish(stream.sent[-100:])
     stream.close()
-    assert stream.is_exact() == cured
+    assert stream.is_exact() == fixed
 
 
 def test_the_commits_reply_is_lost_and_rows_are_trimmed(
@@ -127,7 +127,7 @@ def test_a_batch_without_rows_whose_transaction_is_lost(
     cluster: Running,
     monkeypatch: pytest.MonkeyPatch,
     processing: str,
-    cured: bool,
+    fixed: bool,
 ) -> None:
     """It moves no consumer, but the head: it runs again, and its windows need no next row.
 
@@ -135,13 +135,13 @@ def test_a_batch_without_rows_whose_transaction_is_lost(
     """
     stream = stream_of("transactional", processing)
     stream.send(300)
-    if not cured:
+    if not fixed:
         mutants.write_the_head_apart(monkeypatch, stream)
     later, *_ = stream.sample.closing(stream.context.job, stream.sent) or [stream.sent[-1]]
     stream.publish([later])
     die_between_the_logs(stream, cluster, after=1)
     # Only windows had something to write in that batch.
-    is_whole = cured or processing == "deduplicate"
+    is_whole = fixed or processing == "deduplicate"
     with stream.running() as query:
         if is_whole:
             wait(lambda: stream.found().total() >= stream.wanted().total(), query)

@@ -1,6 +1,6 @@
-"""Faults that break SPYT's transactional mode, with and without the job's cure; jobs without state.
+"""Faults that break SPYT's transactional mode, with and without the job's fix; jobs without state.
 
-Each test of a pair plays the same break. "bare" leaves the cure out and shows what it is for.
+Each test of a pair plays the same break. "bare" leaves the fix out and shows what it is for.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize(
-    ("processing", "queues", "cured"),
+    ("processing", "queues", "fixed"),
     [("join", 1, True), ("map", 2, True), ("map", 1, False)],
-    ids=["cured", "cured-2", "bare"],
+    ids=["fixed", "fixed-2", "bare"],
 )
 def test_death_between_commit_log_and_transaction(
     stream_of: StreamOf,
@@ -41,7 +41,7 @@ def test_death_between_commit_log_and_transaction(
     monkeypatch: pytest.MonkeyPatch,
     processing: str,
     queues: int,
-    cured: bool,
+    fixed: bool,
 ) -> None:
     """Spark counts the batch as done. The head, written in its transaction, does not.
 
@@ -50,7 +50,7 @@ def test_death_between_commit_log_and_transaction(
     stream = stream_of("transactional", processing, queues)
     stream.configure(max_rows_per_partition=50)
     stream.send(4 * 50 * 2)
-    if not cured:
+    if not fixed:
         mutants.write_the_head_apart(monkeypatch, stream)
     die_between_the_logs(stream, cluster, after=1)
     # A job without state needs no checkpoint to go on.
@@ -58,7 +58,7 @@ def test_death_between_commit_log_and_transaction(
     stream.send(100, queues=(0,))
     stream.drain()
     outcome = stream.outcome()
-    assert (outcome.lost, outcome.duplicated) == (0 if cured else 200, 0)
+    assert (outcome.lost, outcome.duplicated) == (0 if fixed else 200, 0)
 
 
 def test_the_commits_reply_is_lost_and_rows_are_trimmed(

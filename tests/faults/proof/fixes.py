@@ -1,7 +1,7 @@
-"""`tests.faults.proof.cures [CURE...]`: what breaks when a cure of the runtime is taken out.
+"""`tests.faults.proof.fixes [FIX...]`: what breaks when a fix of the runtime is taken out.
 
-For each cure its cases of the sweep are played in turn until one breaks; that one is kept among the
-results. Where another cure covers for it in every case of the sweep, a test of the runtime makes a
+For each fix its cases of the sweep are played in turn until one breaks; that one is kept among the
+results. Where another fix covers for it in every case of the sweep, a test of the runtime makes a
 history that only this one withstands: it is run, and asserts what breaks.
 """
 
@@ -42,7 +42,7 @@ def _head_apart(patch: pytest.MonkeyPatch, scene: Scene) -> None:
 
 _MAP, _WINDOW = "transactional-map-1", "transactional-window-1"
 #: What is left out, how, and the cases of the sweep that may show it.
-CURES: Mapping[str, tuple[Mutant, Sequence[str]]] = {
+FIXES: Mapping[str, tuple[Mutant, Sequence[str]]] = {
     "the head in the batch's own transaction": (
         _head_apart,
         (
@@ -95,11 +95,11 @@ TESTS: Mapping[str, tuple[str, str]] = {
         "a batch that runs again finds the state that it has left",
     ),
     "the logs repaired, when the commit's reply is lost": (
-        "test_cures_stateful.py::test_the_commits_reply_is_lost[window-bare]",
+        "test_fixes_stateful.py::test_the_commits_reply_is_lost[window-bare]",
         "the state never sees the rows of that batch: windows with wrong totals",
     ),
     "a batch without rows in the head's transaction": (
-        "test_cures_stateful.py::test_a_batch_without_rows_whose_transaction_is_lost[window-bare]",
+        "test_fixes_stateful.py::test_a_batch_without_rows_whose_transaction_is_lost[window-bare]",
         "the windows that it closed never come",
     ),
     "the rows that a batch reads audited": (
@@ -108,7 +108,7 @@ TESTS: Mapping[str, tuple[str, str]] = {
         "15 rows lost and 15 repeated, when a queue is trimmed under a batch",
     ),
     "a queue's first rows looked up at a start": (
-        "test_cures_replaying.py::test_rows_trimmed_before_they_were_read[transactional-bare]",
+        "test_fixes_replaying.py::test_rows_trimmed_before_they_were_read[transactional-bare]",
         "rows repeated, when a queue was trimmed before they were read",
     ),
     "the consumer put where the head is": (
@@ -120,7 +120,7 @@ TESTS: Mapping[str, tuple[str, str]] = {
         "the consumer stays behind the head while the queue is idle",
     ),
     "the key of an idempotent output": (
-        "test_cures_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-bare]",
+        "test_fixes_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-bare]",
         "rows of a batch that runs again are there twice",
     ),
     "an epoch told by its process, too": (
@@ -140,19 +140,19 @@ TESTS: Mapping[str, tuple[str, str]] = {
 
 
 def main(wanted: Sequence[str]) -> int:
-    """Return 0 when something breaks without each cure."""
-    unknown = {*wanted} - {*CURES, *TESTS}
+    """Return 0 when something breaks without each fix."""
+    unknown = {*wanted} - {*FIXES, *TESTS}
     if unknown:
-        print(f"no such cure: {', '.join(sorted(unknown))}; known: {', '.join((*CURES, *TESTS))}")
+        print(f"no such fix: {', '.join(sorted(unknown))}; known: {', '.join((*FIXES, *TESTS))}")
         return 2
     commit = results.commit()
-    left_out = {name: CURES[name] for name in CURES if not wanted or name in wanted}
+    left_out = {name: FIXES[name] for name in FIXES if not wanted or name in wanted}
     tests = {name: TESTS[name] for name in TESTS if not wanted or name in wanted}
     return int(not all([_played(left_out, commit), _tested(tests, commit)]))
 
 
 def _played(chosen: Mapping[str, tuple[Mutant, Sequence[str]]], commit: str) -> bool:
-    """Play cases without each cure; return whether one breaks without each."""
+    """Play cases without each fix; return whether one breaks without each."""
     if not chosen:
         return True
     missing = 0
@@ -160,11 +160,11 @@ def _played(chosen: Mapping[str, tuple[Mutant, Sequence[str]]], commit: str) -> 
     with ExitStack() as stack:
         opened = stack.enter_context(lane.opened())
         scenes: dict[str, Scene] = {}
-        for cure, (mutant, names) in chosen.items():
+        for fix, (mutant, names) in chosen.items():
             for name in names:
                 case = known.get(name)
                 if case is None:
-                    print(f"{cure}: no such case: {name}", flush=True)
+                    print(f"{fix}: no such case: {name}", flush=True)
                     continue
                 variant = case.variant
                 scene = scenes.get(variant.name) or recorded(variant, opened)
@@ -174,10 +174,10 @@ def _played(chosen: Mapping[str, tuple[Mutant, Sequence[str]]], commit: str) -> 
                 with pytest.MonkeyPatch.context() as patch:
                     mutant(patch, scene)
                     result = play(case, scene)
-                print(f"without {cure}: {result.verdict}: {name} {result.said}", flush=True)
+                print(f"without {fix}: {result.verdict}: {name} {result.said}", flush=True)
                 if result.verdict not in (HELD, MISSED):
                     line = line_of(name, result, time.monotonic() - started, commit)
-                    results.append(replace(line, of=f"{results.CURE}{cure}"))
+                    results.append(replace(line, of=f"{results.FIX}{fix}"))
                     break
             else:
                 missing += 1
@@ -185,20 +185,20 @@ def _played(chosen: Mapping[str, tuple[Mutant, Sequence[str]]], commit: str) -> 
 
 
 def _tested(chosen: Mapping[str, tuple[str, str]], commit: str) -> bool:
-    """Run the tests that leave a cure out; return whether each has seen what it asserts."""
+    """Run the tests that leave a fix out; return whether each has seen what it asserts."""
     are_red = True
-    for cure, (test, breaks) in chosen.items():
+    for fix, (test, breaks) in chosen.items():
         started = time.monotonic()
         words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"{_TESTS}/{test}")
         done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True)
         is_red = done.returncode == 0  # 5: there is no such test
         seconds = round(time.monotonic() - started, 1)
-        print(f"without {cure}: {'red' if is_red else done.stdout[-2000:]}: {test}", flush=True)
+        print(f"without {fix}: {'red' if is_red else done.stdout[-2000:]}: {test}", flush=True)
         if is_red:
             results.append(
                 results.Line(
                     test, results.RED, 0, 0, seconds, SEED, commit,
-                    of=f"{results.CURE}{cure}", said=breaks,
+                    of=f"{results.FIX}{fix}", said=breaks,
                 )
             )  # fmt: skip
         are_red &= is_red
