@@ -148,14 +148,14 @@ audit: installed-4.1 installed-tools ## zizmor, over this repository's workflow 
 site: installed-4.1 installed-tools ## the documentation as a site, in build/site; a link that leads nowhere ends it
 	@$(BIN)/python -m tools.site "$(VENV_TOOLS)/bin/zensical"
 
-picture: setup-4.1 ## the pictures in docs/ anew, from a demo that it runs; docs/page.png if chromium is there
+picture: setup-4.1 ## make the pictures in docs/ again, from a demo that it runs; docs/page.png if chromium is there
 	@$(BIN)/python -m tools.picture
 	@$(BIN)/python -m tools.operated $(shell command -v chromium)
 
 release: installed-4.1 ## tag VERSION=..., if the tree, the packages' versions and the changelog agree
 	@$(BIN)/python -m tools.release "$(VERSION)"
 
-locks: installed-4.1 ## templates/locks anew from versions.py: what is installed, here and in generated projects
+locks: installed-4.1 ## resolve templates/locks again from versions.py: what is installed, here and in generated projects
 	@$(BIN)/python -m tools.locks
 
 JAVA := $(shell sed -n 's/.*"java", "\([0-9]*\)".*/\1/p' local_extensions/versions.py)

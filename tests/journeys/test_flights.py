@@ -37,7 +37,7 @@ CASES = {
     },
     "totals": ("aggregate", "aggregate", "transactional"),
 }
-#: Edits of the generated files, besides the two that are written anew.
+#: Edits of the generated files that are not rewritten as a whole.
 JOB = {
     "import REJECT, transform": "import REJECT, outputs, transform",
     "    reject=REJECT,\n": "    reject=REJECT,\n    split=outputs,\n",

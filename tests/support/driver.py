@@ -90,9 +90,9 @@ class Driver:
         job = replace(self.context.job, **changes)
         self.context = replace(self.context, job=job, guarantee=guarantee_of(job))
 
-    def start(self, *, anew: bool = False) -> list[str]:
-        """Commit a start; return what it says. ``anew``: in another process."""
-        self.epoch = Epoch() if anew else self.epoch
+    def start(self, *, new_process: bool = False) -> list[str]:
+        """Commit a start; return what it says. ``new_process``: in another process."""
+        self.epoch = Epoch() if new_process else self.epoch
         self.epoch, notes = prepare(self.context, self.tablets, self.epoch)
         return list(notes)
 
@@ -142,9 +142,9 @@ class Driver:
         (queue,) = positions.read(self.client, self.settings).queues
         return dict(queue.consumed)
 
-    def run(self, count: int, *, anew: bool = False) -> None:
+    def run(self, count: int, *, new_process: bool = False) -> None:
         """Start, and read ``count`` more rows of each partition in one batch."""
-        self.start(anew=anew)
+        self.start(new_process=new_process)
         self.send(count)
         self.batch()
 

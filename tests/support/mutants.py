@@ -269,8 +269,8 @@ def tell_epochs_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "verify_epoch", verified)
 
 
-def plan_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With state, plan a batch anew after its driver's death, in the model: planned_anew."""
+def plan_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With state, plan a batch again after its driver's death, in the model: planned_again."""
     monkeypatch.setattr(checkpoint_dir, "_fits", lambda *_: False)
 
 

@@ -32,7 +32,7 @@ def static(job: Job, *names: str) -> Job:
 
 
 def make_static(stream: Stream, *names: str) -> Stream:
-    """Make outputs of the stream's job static, and provision it anew."""
+    """Make outputs of the stream's job static, and provision it again."""
     job, root = static(stream.context.job, *names), stream.settings.ledger.rpartition("/")[0]
     outputs = {
         name: f"{root}/{name}-tables" if name in names else path

@@ -50,7 +50,7 @@ def write_batches(
 
 
 def without_times(context: JobContext) -> None:
-    """Make the queue anew without the columns that the cluster fills in."""
+    """Recreate the queue without the columns that the cluster fills in."""
     client, queue = context.client, context.settings.queues[0]
     found = client.get(f"{queue}/@", attributes=["schema", "tablet_count"])
     found["schema"] = [column for column in found["schema"] if column["name"][0] != "$"]

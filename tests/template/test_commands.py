@@ -47,7 +47,7 @@ RAN = {
     "::test_a_version_that_everything_agrees_with_is_released",
     r"\.venv/bin/python -m tools\.fleet .*": f"{FLEET}"
     "::test_a_fleet_is_updated_and_a_conflict_is_refused",
-    r"cruft (check|update)": f"{UPGRADE}::test_a_project_takes_over_a_change_and_keeps_its_own",
+    r"cruft (check|update)": f"{UPGRADE}::test_a_project_gets_a_change_and_keeps_its_own",
     r"git status": f"{UPGRADE}::test_a_conflict_is_marked_and_lint_refuses_it",
     r"cruft link .*": f"{UPGRADE}::test_a_linked_project_is_updated_from_the_commit_it_records",
     r"cruft update --variables-to-update .*": f"{UPGRADE}"
@@ -125,7 +125,7 @@ LEFT_OUT = {
     ),
     r"pipx install cruft": LeftOut(
         "it installs into the home",
-        f"{UPGRADE}::test_a_project_takes_over_a_change_and_keeps_its_own",
+        f"{UPGRADE}::test_a_project_gets_a_change_and_keeps_its_own",
     ),
     r"git clone https://github\.com/ORG/REPO .*": LeftOut(
         "it needs the published repository", "tests/template/test_line_endings.py"

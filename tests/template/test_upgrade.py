@@ -101,7 +101,7 @@ def change(template: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_project_takes_over_a_change_and_keeps_its_own(tmp_path: Path, template: Path) -> None:
+def test_a_project_gets_a_change_and_keeps_its_own(tmp_path: Path, template: Path) -> None:
     answers = {"queue_paths": "//b/q //a/q", "author": 'О\'Нил "x"'}
     config = str(user_config(tmp_path))
     words = ("--no-input", "--config-file", config, "--extra-context", json.dumps(answers))

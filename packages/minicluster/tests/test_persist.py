@@ -47,7 +47,7 @@ def test_a_state_file_runs_no_code(cluster: Cluster, tmp_path: Path, function: A
     evil = Evil(function, f"open({str(trace)!r}, 'w')", f"touch {trace}")
     file = tmp_path / "s"
     file.write_bytes(persist.MAGIC + pickle.dumps({"name": evil}))
-    with pytest.raises(YtError, match="does not belong into a state file"):
+    with pytest.raises(YtError, match="does not belong to a state file"):
         persist.load(cluster, str(file))
     assert not trace.exists()
 
@@ -57,7 +57,7 @@ def test_a_dotted_name_is_no_way_out(cluster: Cluster, tmp_path: Path) -> None:
     file = tmp_path / "s"
     name = b"\x8c\x13minicluster.persist\x8c\tos.system\x93"
     file.write_bytes(persist.MAGIC + b"\x80\x04" + name + b"\x8c\x04true\x85R.")
-    with pytest.raises(YtError, match="does not belong into a state file"):
+    with pytest.raises(YtError, match="does not belong to a state file"):
         persist.load(cluster, str(file))
 
 

@@ -43,9 +43,9 @@ GUARDS: Mapping[str, Guard] = {
         "packages/ytstream/tests/recovery/test_epoch.py::test_a_foreign_epoch_ends_the_process",
     ),
     "no_repair": Guard("ytstream.recovery.checkpoint_dir._repair", "repair_no_folder"),
-    "planned_anew": Guard(
+    "planned_again": Guard(
         "ytstream.recovery.checkpoint_dir._fits",
-        "plan_anew",
+        "plan_again",
         "packages/ytstream/tests/recovery/test_checkpoint_dir.py::test_a_planned_batch_stays_if_it_ends_behind_the_ledgers",
     ),
     "planned_behind": Guard("ytstream.recovery.checkpoint_dir._fits", "plan_behind_the_head"),

@@ -58,7 +58,7 @@ def new_folder(model: Model, state: State, number: int) -> Steps:
     if model.empties:
         folder, batch = Folder(), -1
     else:
-        if model.job == "stateless" or model.mutant == "planned_anew":
+        if model.job == "stateless" or model.mutant == "planned_again":
             offsets = tuple(entry for entry in offsets if entry[0] <= batch)
         elif model.mutant != "planned_behind":
             # A batch that ends before the head was planned while the consumer was behind it. It was

@@ -127,7 +127,7 @@ MUTANTS = {
     "begin_unchecked": Mutant("`begin` does not check the epoch"),
     "number_alone": Mutant("an epoch is known as one's own by its number, not by its owner", 2),
     "no_repair": Mutant("the commit log is copied as it is"),
-    "planned_anew": Mutant("with state, a planned batch is removed and planned anew"),
+    "planned_again": Mutant("with state, a planned batch is removed and planned again"),
     "planned_behind": Mutant("a planned batch is copied although it ends before the head", 1),
     "consumer_unchecked": Mutant("the consumer is not compared with the head", 1),
     "no_watch": Mutant("an idle query's consumer is not compared with the head", 1),

@@ -119,7 +119,7 @@ def driver_preempted(here: Site) -> dict[str, Any]:
     fault = Fault.now(here)
     client.operations.abort_job(job.id, "preemption")
     client.faults.remove(logged)
-    return _recovered(here, fault, anew=True)
+    return _recovered(here, fault, new_process=True)
 
 
 def driver_node_lost(here: Site) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def driver_node_lost(here: Site) -> dict[str, Any]:
     here.signal(job, signal.SIGSTOP)
     client.faults.remove(logged)
     client.operations.lose_node(job.id, processes="continue", declared_after=UNNOTICED_SECONDS)
-    here.wait("a batch of the second driver", lambda: fault.is_over(here, anew=True))
+    here.wait("a batch of the second driver", lambda: fault.is_over(here, new_process=True))
     seconds = fault.seconds()
     here.signal(job, signal.SIGCONT)
     here.send(ROWS)
@@ -151,7 +151,7 @@ def executors_operation_aborted(here: Site) -> dict[str, Any]:
     here.cluster.client.operations.end(first.id, "aborted")
     here.send(ROWS)
     here.wait("new executors", lambda: here.executors().id != first.id)
-    return _recovered(here, fault, anew=True)
+    return _recovered(here, fault, new_process=True)
 
 
 def executors_operation_completed(here: Site) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def executors_operation_completed(here: Site) -> dict[str, Any]:
     here.wait("the driver's end", lambda: here.driver().state in FINAL)
     ended = here.driver().state
     here.submit()
-    return {"ended": ended, **_recovered(here, fault, anew=True)}
+    return {"ended": ended, **_recovered(here, fault, new_process=True)}
 
 
 def scheduler_away(here: Site) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def driver_killed_twice(here: Site) -> dict[str, Any]:
     here.cluster.client.faults.remove(logged)
     second = here.wait("a second attempt that waits", lambda: _waiting(here, first))
     here.signal(second, signal.SIGKILL)
-    found = _recovered(here, fault, anew=True)
+    found = _recovered(here, fault, new_process=True)
     driver = here.driver()
     said = [line for job in driver.jobs for line in here.stderr(driver, job).splitlines()]
     return {"pauses": [line for line in said if line.startswith("attempt: ")], **found}
@@ -219,7 +219,7 @@ def driver_superseded(here: Site) -> dict[str, Any]:
     here.send(ROWS)
     log = here.root / "elsewhere.log"
     with running(here.package, here.cluster.http, log, here.root) as elsewhere:
-        here.wait("a batch of the other process", lambda: fault.is_over(here, anew=True))
+        here.wait("a batch of the other process", lambda: fault.is_over(here, new_process=True))
         seconds = fault.seconds()
         here.signal(job, signal.SIGCONT)
         here.wait("the driver's end", lambda: here.driver().state in FINAL)
@@ -439,18 +439,18 @@ class Fault:
     def now(cls, here: Site) -> Fault:
         return cls(time.monotonic(), *here.newest())
 
-    def is_over(self, here: Site, *, anew: bool = False) -> bool:
-        """Return whether there is a newer batch; with ``anew`` it is of another driver."""
+    def is_over(self, here: Site, *, new_process: bool = False) -> bool:
+        """Return whether there is a newer batch; with ``new_process`` it is of another driver."""
         epoch, number = here.newest()
-        return number > self.number and (epoch > self.epoch or not anew)
+        return number > self.number and (epoch > self.epoch or not new_process)
 
     def seconds(self) -> int:
         return round(time.monotonic() - self.time)
 
 
-def _recovered(here: Site, fault: Fault, *, anew: bool = False) -> dict[str, Any]:
+def _recovered(here: Site, fault: Fault, *, new_process: bool = False) -> dict[str, Any]:
     """Wait for the next batch and the end of the queues; say when the batch was there."""
-    here.wait("the next batch", lambda: fault.is_over(here, anew=anew))
+    here.wait("the next batch", lambda: fault.is_over(here, new_process=new_process))
     seconds = fault.seconds()
     here.wait_drained()
     return {"seconds": seconds, **_end(here)}

@@ -87,7 +87,7 @@ TESTS: Mapping[str, tuple[str, str]] = {
         "rows of a batch that has happened are written again",
     ),
     "a planned batch kept for its state": (
-        "test_checkpoint_dir.py::test_without_that_a_planned_batch_is_planned_anew",
+        "test_checkpoint_dir.py::test_without_that_a_planned_batch_is_planned_again",
         "a batch that has begun is planned again, with other rows",
     ),
     "later states removed": (

@@ -365,7 +365,7 @@ class World:
                 raise WrongError(problem)
 
     def recreate(self, n: int) -> None:
-        """Drop a queue and make it anew under its path."""
+        """Drop a queue and recreate it under its path."""
         if "recreate beside an older driver" in self.without:
             for driver in self.others:
                 driver.client.inside.process.kill()
@@ -389,7 +389,7 @@ class World:
             self.oracle.forgotten(ledger=False)
 
     def lose(self, n: int) -> None:
-        """Remove ledger and consumer while no process runs, and provision them anew.
+        """Remove ledger and consumer while no process runs, and provision them again.
 
         Once a start has left its marks: a job without them is new to the cluster.
         """

@@ -77,4 +77,4 @@ class _Unpickler(pickle.Unpickler):
             return found
         if own and isinstance(found, type) and found.__module__ == module:
             return found
-        raise pickle.UnpicklingError(f"{module}.{name} does not belong into a state file")
+        raise pickle.UnpicklingError(f"{module}.{name} does not belong to a state file")

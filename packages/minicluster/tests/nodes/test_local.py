@@ -93,7 +93,7 @@ def test_a_kill_before_the_process_starts_keeps_it_from_starting(tmp_path: Path)
 
 
 def test_what_close_has_killed_is_not_started_again() -> None:
-    """A scheduler starts an aborted job anew, and a killed one looks like that."""
+    """A scheduler restarts an aborted job, and a killed one looks like that."""
     launch = Launch("5-6-7-8", Task("a", 1, "sleep 100"), (), {})
 
     async def scenario() -> LocalNodes:

@@ -110,7 +110,7 @@ def _masked(output: str) -> str:
 
 
 def main() -> int:
-    """Write the page anew."""
+    """Write the page again."""
     with (
         testing.start() as cluster,
         tempfile.TemporaryDirectory() as folder,

@@ -136,7 +136,7 @@ def test_rejected_rows_are_shown_by_reason(provisioned_of: ContextOf) -> None:
 
 
 def test_status_says_whether_the_process_runs(provisioned_of: ContextOf) -> None:
-    """The lock names its process anew, so the last word of both names differs."""
+    """The lock names its process again, so the last word of both names differs."""
     context = provisioned_of("transactional")
     lock = InstanceLock(context.client, context.settings.consumer)
     lock.acquire(print)
@@ -173,7 +173,7 @@ def test_state_and_watermark_are_shown(provisioned_of: ContextOf) -> None:
 def test_status_refuses_a_damaged_ledger(provisioned_of: ContextOf) -> None:
     context = provisioned_of("transactional")
     write_rows(context, {**head_row(replace(Head(), epoch=1)), "queues": 5})
-    assert "is not as the job writes it" in refusal(lambda: status(context))
+    assert "is malformed" in refusal(lambda: status(context))
 
 
 # -- lag in seconds

@@ -369,13 +369,13 @@ def project(tmp_path: Path, cluster: Running, monkeypatch: pytest.MonkeyPatch) -
 
 
 def run(command: str) -> int:
-    """Return the exit code of a command of the job, imported anew."""
+    """Return the exit code of a command of the job, imported again."""
     forget()
     return cli.run("bids", import_module("bids.__main__")._job, command.split())
 
 
 def forget() -> None:
-    """Forget the modules of the job, so that they are imported anew."""
+    """Forget the modules of the job, so that they are imported again."""
     for name in [name for name in sys.modules if name.partition(".")[0] in ("bids", "sample")]:
         del sys.modules[name]
     invalidate_caches()
@@ -473,7 +473,7 @@ def test_a_key_without_the_transaction_is_refused_before_the_cluster_is_asked(
     assert capsys.readouterr().err == (
         "error [config]: the configuration and the job do not fit:\n"
         "  OUTPUTS['output'] has the key id under at_least_once: an output with a key of your own "
-        "needs the transaction; without it a paused driver, or a task of a batch that failed, may "
+        "needs the transaction: without it a paused driver, or a task of a batch that failed, may "
         "write after later batches, and its older values would replace theirs; "
         'set guarantee="transactional" in job.py, or leave the key '
         f"out\n  -> {CONFIGURED}\n"

@@ -47,7 +47,7 @@ def yt(cluster: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 def _start(driver: Driver) -> list[str]:
     """Start the job in another process, as `run` does."""
     job_objects.require(driver.context)
-    return driver.start(anew=True)
+    return driver.start(new_process=True)
 
 
 def _provision(driver: Driver) -> None:
@@ -394,9 +394,9 @@ CASES = {
         _lose_the_checkpoint, "it is gone, or older, and the state with it", STATE,
         _rewind("latest"), processing="window"),
     "the head damaged, restored": Case(
-        _damage_the_head, "is not as the job writes it", DAMAGED, _restore_the_head),
+        _damage_the_head, "is malformed", DAMAGED, _restore_the_head),
     "the head damaged, rewound": Case(
-        _damage_the_head, "is not as the job writes it", DAMAGED, _rewind("rows")),
+        _damage_the_head, "is malformed", DAMAGED, _rewind("rows")),
     "the head lost, restored": Case(
         _lose_the_head, "has no head row, though the job has run", LOST, _restore_the_head),
     "the head lost, rewound": Case(

@@ -1,4 +1,4 @@
-"""A table is mounted anew between a batch's writes and its commit, as in a maintenance.
+"""A table is remounted between a batch's writes and its commit, as in a maintenance.
 
 A tablet has another mount revision then, or another id, and the cluster refuses the commit
 (YTsaurus, server/node/tablet_node/tablet_service.cpp, GetTabletSnapshotOrThrow). A job waits as for
@@ -60,7 +60,7 @@ def repeated(guarantee: str, name: str) -> int:
         ],
     ),
 )
-def test_a_table_is_mounted_anew_between_the_writes_and_the_commit(
+def test_a_table_is_remounted_between_the_writes_and_the_commit(
     stream_of: StreamOf,
     cluster: Running,
     monkeypatch: pytest.MonkeyPatch,
@@ -81,7 +81,7 @@ def test_a_table_is_mounted_anew_between_the_writes_and_the_commit(
         commit = _hold_a_commit(stream, cluster, name)
         stream.send(ROWS)
         wait(lambda: faults.get(commit).hits > 0)
-        _mount_anew(stream, name, is_cut=how == "reshard")
+        _remount(stream, name, is_cut=how == "reshard")
         (entry,) = faults.release(commit)
         stream.send(ROWS)
         wait(drained(stream.context))
@@ -109,7 +109,7 @@ def _hold_a_commit(stream: Stream, cluster: Running, name: str) -> Fault:
     return faults.add(method="CommitTransaction", armed_by=written, action="hold")
 
 
-def _mount_anew(stream: Stream, name: str, *, is_cut: bool) -> None:
+def _remount(stream: Stream, name: str, *, is_cut: bool) -> None:
     """Unmount the table and mount it; cut it into one more tablet in between."""
     settings = stream.settings
     path = settings.queues[0] if name == "queue" else str(getattr(settings, name))

@@ -100,7 +100,7 @@ def test_there_is_no_head_before_the_first_start() -> None:
 def test_a_damaged_head_is_refused_in_one_line_and_can_be_mended(damage: dict[str, Any]) -> None:
     row = {**_read(HEADS["two queues"]), **damage}
     text = refusal(lambda: head_of(LEDGER, iter([row])))
-    assert text.startswith(f"the head row of the ledger {LEDGER} is not as the job writes it: ")
+    assert text.startswith(f"the head row of the ledger {LEDGER} is malformed: ")
     assert "`rewind`" in text
     assert head_of(LEDGER, iter([row]), repair=True) == Head(9)
 

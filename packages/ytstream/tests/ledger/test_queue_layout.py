@@ -37,7 +37,7 @@ def _tablets(*ids: str, revision: int = 1) -> list[dict[str, Any]]:
 def test_a_layout_is_the_ids_of_its_tablets_in_their_order() -> None:
     one = layout_of(_tablets("1-a", "1-b"))
     assert one.tablets == 2
-    assert one == layout_of(_tablets("1-a", "1-b", revision=2))  # mounted anew, on another cell
+    assert one == layout_of(_tablets("1-a", "1-b", revision=2))  # remounted, on another cell
     assert one != layout_of(_tablets("1-b", "1-a"))
     assert one != layout_of(_tablets("1-c", "1-d"))
 

@@ -368,7 +368,7 @@ def test_a_total_whose_groups_are_finer_than_its_key_is_refused(stream_of: Strea
     assert remark.endswith("group by the key in transform(), by nothing else: auction")
     stream.send(400)
     with pytest.raises(
-        JobError, match=r"is chance\n  -> group by the key .* nothing else: auction"
+        JobError, match=r"is undefined .* is kept\n  -> group by the key .* nothing else: auction"
     ):
         stream.drain()
     stream.redeclare(transform=job.transform)

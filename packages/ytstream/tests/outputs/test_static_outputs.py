@@ -91,7 +91,7 @@ def test_a_static_output_of_an_idempotent_job_needs_no_position() -> None:
 
 
 def _with_tables(context: JobContext) -> JobContext:
-    """Make the first output of a job static, and provision it anew."""
+    """Make the first output of a job static, and provision it again."""
     job = static(context.job, "output")
     root = context.settings.ledger.rpartition("/")[0]
     settings = replace(context.settings, outputs={"output": f"{root}/tables"})

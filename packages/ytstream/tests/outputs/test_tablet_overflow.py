@@ -123,7 +123,7 @@ def test_each_output_that_is_too_small_is_named(
         stream.publish([{**bid, "price": 100} for bid in bids])
     text = _give_up(stream, cluster)
     assert f"500 rows into {settings.output}, which has 4 tablets" in text
-    assert f"500 rows into {path}, which has 1 tablet: about 500 of them belong into one" in text
+    assert f"500 rows into {path}, which has 1 tablet: about 500 of them belong to one" in text
     rejected = f"500 rows into {settings.outputs['rejected']}, which has 4 tablets: about 250 of"
     assert rejected in text
     assert "lower max_rows_per_partition" in text

@@ -136,7 +136,7 @@ def test_a_reference_of_another_schema_is_refused(stream: Stream) -> None:
     assert "correct REFERENCE in tables.py" in text
 
 
-def test_a_reference_that_cannot_be_read_anew_does_not_end_the_job(
+def test_a_reference_that_cannot_be_read_again_does_not_end_the_job(
     stream: Stream, cluster: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
     runner = _runner(stream)

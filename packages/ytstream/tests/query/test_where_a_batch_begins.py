@@ -130,7 +130,7 @@ def test_an_older_driver_moves_the_consumer_forward_without_spark(
     """After `rewind`; the next start does not refuse, since the ledger says what was read."""
     confirm, newer = _paused(driver_of, guarantee)
     newer.rewind("earliest")
-    newer.start(anew=True)
+    newer.start(new_process=True)
     confirm()
     with pytest.raises(RestartableError, match=r"would read rows 3 to 5 .* rows 0 to 5"):
         newer.batch()

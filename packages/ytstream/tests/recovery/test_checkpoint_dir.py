@@ -145,10 +145,10 @@ def test_a_planned_batch_stays_if_it_ends_behind_the_ledgers(
     assert _names(context, "offsets") == ([4, 5, 6] if is_kept else [4])
 
 
-def test_without_that_a_planned_batch_is_planned_anew(
+def test_without_that_a_planned_batch_is_planned_again(
     context: JobContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutants.plan_anew(monkeypatch)
+    mutants.plan_again(monkeypatch)
     rows = {0: 10, 1: 7}
     _lay(context, {4: rows, 5: {0: 20}}, (4,))
     _make(context, 4, rows, rows)

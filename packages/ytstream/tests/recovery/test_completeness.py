@@ -93,7 +93,7 @@ def test_a_batch_that_was_killed_is_not_complete(
     later(300)
     driver.batch(step)
     assert _verified(driver.context) <= sent + timedelta(seconds=5) - MARGIN
-    driver.start(anew=True)
+    driver.start(new_process=True)
     driver.batch()
     assert _verified(driver.context) >= sent + timedelta(seconds=300) - MARGIN
 
@@ -295,7 +295,7 @@ def test_a_process_that_starts_has_time_first(monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
-def test_what_was_said_is_not_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_said_is_not_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row within the margin may make the next value an older one."""
     assert _told(monkeypatch, CompletenessWriter(0.0), 1.0, 20, 10, 20, 30) == [":20Z", ":30Z"]
 

@@ -106,8 +106,8 @@ def test_a_damaged_head_is_refused_over_both_protocols(
 ) -> None:
     row = {**ledger_rows.head_row(HEADS["two queues"]), **damage}
     driver.client.insert_rows(driver.settings.ledger, [row])
-    assert "is not as the job writes it" in refusal(lambda: _head(driver))
-    assert "is not as the job writes it" in refusal(lambda: _raise(driver, Epoch()))
+    assert "is malformed" in refusal(lambda: _head(driver))
+    assert "is malformed" in refusal(lambda: _raise(driver, Epoch()))
     raised = raise_epoch(driver.settings.ledger, driver.tablets, Epoch(), repair=True)
     assert _head(driver) == Head(10, raised.owner)
 
@@ -228,7 +228,7 @@ def test_a_batch_of_an_older_epoch_is_refused(driver: Driver) -> None:
     driver.run(3)
     older = replace(driver, epoch=driver.epoch)
     driver.send(3)
-    driver.start(anew=True)
+    driver.start(new_process=True)
     with pytest.raises(SupersededError):
         older.batch()
     driver.batch()

@@ -91,7 +91,7 @@ def test_rows_of_a_recreated_queue_replace_none_of_the_former(
     paths = _fill(driver, *KEYED[guarantee])
     _recreate(driver)
     driver.send(2)
-    said = refusal(lambda: driver.start(anew=True))
+    said = refusal(lambda: driver.start(new_process=True))
     assert f"before that give {' and '.join(paths)} new paths in [outputs]" in said
     before, words = _standing(driver), TARGETS[to](driver.settings.queues[0])
     said = refusal(lambda: driver.rewind(to, *words))
@@ -101,7 +101,7 @@ def test_rows_of_a_recreated_queue_replace_none_of_the_former(
     _new_paths(driver, KEYED[guarantee])
     done = driver.rewind(to, *words)
     assert [line.split()[0] for line in done if "keeps this job's mark" in line] == paths
-    driver.start(anew=True)
+    driver.start(new_process=True)
     driver.send(1)
     driver.batch()
     assert [_rows(driver, path) for path in paths] == old
@@ -119,7 +119,7 @@ def test_rows_are_replaced_by_consent(driver_of: DriverOf, guarantee: str) -> No
     driver.send(2)
     assert "--overwrite" in refusal(lambda: driver.rewind("earliest"))
     driver.rewind("earliest", overwrite=True)
-    driver.start(anew=True)
+    driver.start(new_process=True)
     driver.batch()
     driver.rewind("earliest")  # it has those queues' positions now
 
@@ -148,10 +148,10 @@ def test_a_rewind_that_dies_before_the_marks_asks_again_and_loses_nothing(
         patch.setattr(driver.client, "set", dying)
         with pytest.raises(KeyboardInterrupt):
             driver.rewind("earliest", overwrite=True)
-    said = refusal(lambda: driver.start(anew=True))
+    said = refusal(lambda: driver.start(new_process=True))
     assert said.startswith(f"{', '.join(paths[written:])}: rows there are stored under")
     driver.rewind("earliest", overwrite=True)
-    driver.start(anew=True)
+    driver.start(new_process=True)
     driver.batch()
     (queue,) = positions.read(driver.client, driver.settings).queues
     assert driver.read()[-2:] == [(queue.path, 0, 0, 2), (queue.path, 1, 0, 2)]
@@ -165,7 +165,7 @@ def test_outputs_without_a_row_stay_where_they_are(driver_of: DriverOf, guarante
     _recreate(driver)
     driver.send(2)
     driver.rewind("latest")
-    driver.start(anew=True)
+    driver.start(new_process=True)
 
 
 @for_each
@@ -176,7 +176,7 @@ def test_an_unchanged_queue_is_read_again_into_the_same_positions(
     driver.run(3)
     _fill(driver, *KEYED[guarantee])
     driver.rewind("earliest")
-    driver.start(anew=True)
+    driver.start(new_process=True)
 
 
 @pytest.mark.parametrize("queues", [1, 2])
@@ -216,7 +216,7 @@ def test_another_queue_in_the_place_of_the_only_one_has_its_positions(driver_of:
     driver.configure(queues=(f"{former.queues[0]}-2",))
     _new_paths(driver, ["output"])
     assert driver.migrate()[-1] == MIGRATED
-    driver.start(anew=True)
+    driver.start(new_process=True)
 
 
 def test_queues_come_and_go_where_the_key_has_their_paths(driver_of: DriverOf) -> None:
@@ -228,7 +228,7 @@ def test_queues_come_and_go_where_the_key_has_their_paths(driver_of: DriverOf) -
     driver.configure(queues=(both[1], f"{both[1]}-2"))
     job_objects.provision(driver.context)
     driver.migrate()
-    driver.start(anew=True)
+    driver.start(new_process=True)
     assert set(_mark(driver, path)["queues"]) == {*both, f"{both[1]}-2"}
     driver.configure(queues=both)
     recreate(both[0], driver.client)
@@ -288,7 +288,7 @@ def test_a_job_without_ledger_and_consumer_is_not_a_new_one(
     """Its checkpoint has its mark, and so have its outputs."""
     driver = driver_of("transactional", "window")
     _without_ledger_and_consumer(driver, has_checkpoint=has_checkpoint)
-    said = refusal(lambda: driver.start(anew=True))
+    said = refusal(lambda: driver.start(new_process=True))
     assert "has no head row, though the job has run; the consumer" in said
     queue = driver.settings.queues[0]
     said = refusal(lambda: driver.rewind("rows", f"{queue}:1=3"))
@@ -305,7 +305,7 @@ def test_a_job_without_ledger_and_consumer_reads_everything_again_if_marks_mean_
     monkeypatch.setattr(job_ownership, "is_nowhere", lambda *_: False)
     driver = driver_of("transactional", "window")
     _without_ledger_and_consumer(driver, has_checkpoint=has_checkpoint)
-    assert "from its earliest rows, by partition 0, 0" in driver.start(anew=True)[0]
+    assert "from its earliest rows, by partition 0, 0" in driver.start(new_process=True)[0]
 
 
 def test_a_job_whose_objects_are_all_gone_is_a_new_one(driver_of: DriverOf) -> None:
@@ -314,14 +314,14 @@ def test_a_job_whose_objects_are_all_gone_is_a_new_one(driver_of: DriverOf) -> N
     for path in driver.settings.outputs.values():
         driver.client.remove(path)
     _lose(driver, "ledger", "consumer", "checkpoint")
-    assert "first read" in driver.start(anew=True)[0]
+    assert "first read" in driver.start(new_process=True)[0]
 
 
 def test_a_head_that_is_lost_is_followed_by_a_later_epoch(driver_of: DriverOf) -> None:
     """Checkpoint folders and static tables are named by epochs: none is used twice."""
     driver = driver_of("transactional", "window")
     driver.run(3)
-    driver.start(anew=True)
+    driver.start(new_process=True)
     last = driver.epoch.number
     _lose(driver, "ledger")
     driver.rewind("latest")
@@ -352,7 +352,7 @@ def _provision_all_but_outputs(copy: Driver, monkeypatch: pytest.MonkeyPatch) ->
 COMMANDS: dict[str, Callable[[Driver], object]] = {
     "provision": lambda copy: job_objects.provision(copy.context),
     "check": lambda copy: job_objects.check(copy.context),
-    "start": lambda copy: copy.start(anew=True),
+    "start": lambda copy: copy.start(new_process=True),
     "rewind": lambda copy: copy.rewind("latest"),
     "rewind, with consent to something else": lambda copy: copy.rewind("latest", overwrite=True),
 }
@@ -463,12 +463,12 @@ def test_the_folder_of_a_static_output_is_of_one_job(
     )
 
 
-def test_an_output_without_a_mark_is_taken_over(driver_of: DriverOf) -> None:
+def test_an_output_without_a_mark_is_adopted(driver_of: DriverOf) -> None:
     driver = driver_of("transactional", rejects=True)
     driver.run(3)
     _fill(driver, REJECTED)
     _unmark(driver)
-    driver.start(anew=True)
+    driver.start(new_process=True)
     ours = {"job": driver.context.job.name, "ledger": driver.settings.ledger}
     (queue,) = positions.read(driver.client, driver.settings).queues
     assert _mark(driver, driver.settings.output) == ours

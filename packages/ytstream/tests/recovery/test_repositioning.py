@@ -50,7 +50,7 @@ DEATHS = ("state", "head", None)
 def _is_at(driver: Driver, rows: dict[int, int]) -> bool:
     """Return whether ledger, consumer and the next batch begin at ``rows`` of the first queue."""
     path = driver.settings.queues[0]
-    driver.start(anew=True)
+    driver.start(new_process=True)
     found = positions.read(driver.client, driver.settings)
     assert found.head is not None
     ends = found.head.ends[path]
@@ -180,11 +180,11 @@ def test_rewind_says_from_which_rows_on_no_state_is_lost(driver_of: DriverOf) ->
     first = f"`rewind rows {queue}:0=0 {queue}:1=0` loses nothing of it"
     said = ["the job was there already; its checkpoint is empty now", dropped, alone, first]
     assert driver.rewind("latest") == said
-    driver.run(2, anew=True)
+    driver.run(2, new_process=True)
     second = f"`rewind rows {queue}:0=2 {queue}:1=2` loses nothing of it"
     assert driver.rewind("rows", f"{queue}:0=3")[1:] == [dropped, alone, second, *_twice(driver)]
     driver.watermark = 1_704_067_200_000
-    driver.run(1, anew=True)
+    driver.run(1, new_process=True)
     assert driver.rewind("rows", f"{queue}:0=3", f"{queue}:1=2")[2:] == [
         "the state is dropped: groups in open windows, 2 of them",
         "its watermark was at 2024-01-01 00:00:00 UTC: it was made of rows with later event times, "
@@ -192,7 +192,7 @@ def test_rewind_says_from_which_rows_on_no_state_is_lost(driver_of: DriverOf) ->
         "all rows that it was made of are read again",
         *_twice(driver),
     ]
-    driver.start(anew=True)
+    driver.start(new_process=True)
     driver.is_emptied = True
     driver.batch()
     assert driver.rewind("latest") == ["the job was there already; its checkpoint is empty now"]
@@ -215,13 +215,13 @@ def test_a_removed_queue_that_the_state_does_not_know_is_not_missed(driver_of: D
     driver.configure(queues=both[1:])
     driver.migrate()
     driver.is_emptied = True
-    driver.run(2, anew=True)
+    driver.run(2, new_process=True)
     driver.is_emptied = False
     driver.run(2)
     again = [f"{both[1]}:{partition}=6" for partition in (0, 1)]
     places = " ".join(again)
     assert f"`rewind rows {places}` loses nothing of it" in driver.rewind("latest")
-    driver.run(2, anew=True)
+    driver.run(2, new_process=True)
     again = [f"{both[1]}:{partition}=8" for partition in (0, 1)]
     assert "all rows that it was made of are read again" in driver.rewind("rows", *again)
 
@@ -334,7 +334,7 @@ def test_rewind_writes_a_new_head_for_one_that_is_lost(
     driver.run(4)
     driver.send(2)
     break_ledger(driver)
-    assert "`rewind" in refusal(lambda: driver.start(anew=True))
+    assert "`rewind" in refusal(lambda: driver.start(new_process=True))
     driver.rewind(to)
     assert _is_at(driver, dict.fromkeys((0, 1), TARGETS[to]))
 
@@ -350,7 +350,7 @@ def test_rewind_is_the_way_out_for_a_recreated_queue(
     queue = driver.settings.queues[0]
     driver.run(4)
     _recreate_queue(driver, 9, partitions)
-    assert "recreated" in refusal(lambda: driver.start(anew=True))
+    assert "recreated" in refusal(lambda: driver.start(new_process=True))
     named = [f"{queue}:{partition}=5" for partition in range(partitions)]
     if to == "rows":
         assert "cannot stay where they were" in refusal(lambda: driver.rewind(to, *named[1:]))
@@ -390,10 +390,10 @@ def test_migrate_takes_a_job_over_wherever_it_died(
         driver.batch(last_step)
     driver.redeclare(guarantee=is_now)
     said = f"the job's guarantee was {was} and is {is_now} now"
-    assert said in refusal(lambda: driver.start(anew=True))
+    assert said in refusal(lambda: driver.start(new_process=True))
     assert driver.migrate() == [said, MIGRATED]
     assert driver.migrate() == [f"nothing to do: the job's guarantee is {is_now}"]
-    assert driver.start(anew=True) == []
+    assert driver.start(new_process=True) == []
     driver.send(3)
     for _ in range(2):
         driver.batch()
@@ -406,7 +406,7 @@ def test_migrate_takes_other_outputs_over(driver_of: DriverOf) -> None:
     former = driver.settings.output
     driver.configure(outputs={"output": f"{former}-2"})
     job_objects.provision(driver.context)
-    assert "run `migrate`" in refusal(lambda: driver.start(anew=True))
+    assert "run `migrate`" in refusal(lambda: driver.start(new_process=True))
     assert driver.migrate() == [
         "the job's outputs are those of the configuration now",
         f"{former} keeps this job's mark: before another job writes there, yt remove "
@@ -470,7 +470,7 @@ def test_a_command_cut_off_at_any_write_can_be_repeated(
 
     def standing(_: int) -> tuple[Any, ...]:
         command(driver)
-        driver.start(anew=True)
+        driver.start(new_process=True)
         return driver.standing()
 
     cut_off_at_writes(cluster, driver, tmp_path, lambda: command(driver), standing, stride)

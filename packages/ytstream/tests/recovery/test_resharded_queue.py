@@ -202,7 +202,7 @@ def test_migrate_refuses_a_queue_that_is_not_drained(driver_of: DriverOf, guaran
     reshard(driver.client, driver.settings.queues[0], 1)
     before = positions.read(driver.client, driver.settings)
     assert "6 rows of it were not read" in refusal(driver.migrate)
-    assert "6 rows of it were not read" in refusal(lambda: driver.start(anew=True))
+    assert "6 rows of it were not read" in refusal(lambda: driver.start(new_process=True))
     assert positions.read(driver.client, driver.settings) == before
     driver.rewind("latest")
     assert _ends(driver) == {0: 14}
@@ -217,8 +217,8 @@ def test_a_queue_that_has_shrunk_grows_again(driver_of: DriverOf, guarantee: str
     reshard(driver.client, queue, 1)
     driver.migrate()
     assert _ends(driver) == {0: 8}
-    driver.run(2, anew=True)
+    driver.run(2, new_process=True)
     assert _ends(driver) == {0: 10}
     reshard(driver.client, queue, 2)
-    driver.run(2, anew=True)
+    driver.run(2, new_process=True)
     assert _ends(driver) == {0: 12, 1: 2}

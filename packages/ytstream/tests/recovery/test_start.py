@@ -71,7 +71,7 @@ def test_a_first_start_begins_where_the_configuration_says(
         "job": "map-of-bids",
         "ledger": driver.settings.ledger,
     }
-    assert driver.start(anew=True) == []
+    assert driver.start(new_process=True) == []
 
 
 @for_all
@@ -82,13 +82,13 @@ def test_wherever_a_driver_died_each_row_is_read_once(
     driver = driver_of(guarantee, processing)
     driver.start()
     for step in (None, *STEPS[True], "offsets", "reply lost", *reversed(STEPS[True])):
-        assert driver.start(anew=True) == []
+        assert driver.start(new_process=True) == []
         driver.send(2)
         driver.batch(step if step in STEPS[True] else None)
         if step == "reply lost":
             newest = max(driver.client.list(f"{driver.folder}/commits"), key=int)
             driver.client.remove(f"{driver.folder}/commits/{newest}")
-    driver.start(anew=True)
+    driver.start(new_process=True)
     for _ in range(2):
         driver.batch()
     assert driver.outcome() == EXACT
@@ -106,11 +106,11 @@ def test_trimmed_rows_are_refused_or_skipped_and_nothing_repeats(
         newest = f"{driver.folder}/state/0/0/2"
         driver.client.copy(f"{newest}.delta", f"{newest}.snapshot")
     _trim(driver, 1)
-    text = refusal(lambda: driver.start(anew=True))
+    text = refusal(lambda: driver.start(new_process=True))
     assert "2 rows of" in text
     assert "partition 1, rows 3 to 4" in text
     driver.configure(on_data_loss="skip")
-    assert any("were trimmed" in note for note in driver.start(anew=True))
+    assert any("were trimmed" in note for note in driver.start(new_process=True))
     assert driver.start() == []
     driver.send(1)
     for _ in range(2):
@@ -191,7 +191,7 @@ def test_a_start_cut_off_at_any_write_is_made_good_by_the_next(
     scene(driver)
 
     def standing(writes: int) -> tuple[Any, ...]:
-        driver.start(anew=writes % 2 == 0)  # by turns another process and the same one
+        driver.start(new_process=writes % 2 == 0)  # by turns another process and the same one
         return driver.standing()
 
     cut_off_at_writes(cluster, driver, tmp_path, driver.start, standing, stride)
@@ -228,7 +228,7 @@ def test_a_consumer_behind_the_ledger_is_moved_there(driver_of: DriverOf, guaran
     driver.run(3)
     driver.start()
     _move(driver, -2)
-    notes = driver.start(anew=True)
+    notes = driver.start(new_process=True)
     assert ["was behind the ledger" in note for note in notes] == [True][: len(notes)]
     assert bool(notes) == (guarantee == "transactional")
     assert _consumed(driver) == [{0: 3, 1: 3}]
@@ -242,7 +242,7 @@ def test_a_recreated_consumer_is_put_where_the_ledger_is(
     driver.run(3)
     driver.client.remove(driver.settings.consumer)
     job_objects.provision(driver.context)
-    driver.start(anew=True)
+    driver.start(new_process=True)
     driver.send(3)
     driver.batch()
     assert driver.outcome() == EXACT
@@ -255,7 +255,7 @@ def test_the_consumer_of_another_job_is_refused(driver_of: DriverOf) -> None:
     outputs = {"output": f"{driver.settings.output}-2"}
     driver.configure(ledger=f"{driver.settings.ledger}-2", outputs=outputs)
     job_objects.provision(driver.context)
-    assert "belongs to the job 'map-of-bids'" in refusal(lambda: driver.start(anew=True))
+    assert "belongs to the job 'map-of-bids'" in refusal(lambda: driver.start(new_process=True))
 
 
 # -- the ledger ----------------------------------------------------------------------------------
@@ -267,7 +267,9 @@ def test_a_lost_ledger_is_refused(driver_of: DriverOf) -> None:
     driver.client.remove(driver.settings.ledger)
     job_objects.provision(driver.context)
     for _ in range(2):  # nothing was written that a second look takes for a head
-        assert "has no head row, though the job has run" in refusal(lambda: driver.start(anew=True))
+        assert "has no head row, though the job has run" in refusal(
+            lambda: driver.start(new_process=True)
+        )
 
 
 @pytest.mark.parametrize("place", ["consumer", "checkpoint"])
@@ -284,11 +286,11 @@ def test_a_job_from_before_1_0_0_is_refused_and_rewind_takes_it_over(
     driver.client.set(f"{path}/@{MARKER}", {"job": driver.context.job.name, "queues": []})
     job_objects.provision(driver.context)
     wanted = f"{path} is of a job that ran before ytstream 1.0.0, without a ledger"
-    assert wanted in refusal(lambda: driver.start(anew=True))
+    assert wanted in refusal(lambda: driver.start(new_process=True))
     assert wanted in refusal(driver.migrate)
     places = [f"{q}:{p}=3" for q in driver.settings.queues for p in range(2)]
     driver.rewind("rows", *places)
-    driver.start(anew=True)
+    driver.start(new_process=True)
     driver.send(1)
     driver.batch()
     assert [(first, end) for _, _, first, end in driver.read()] == [(3, 4), (3, 4)]
@@ -307,7 +309,7 @@ def test_the_ledger_of_another_job_is_refused(
     driver = driver_of("transactional")
     driver.start()
     driver.redeclare(**changes)
-    assert said in refusal(lambda: driver.start(anew=True))
+    assert said in refusal(lambda: driver.start(new_process=True))
 
 
 # -- the queues ----------------------------------------------------------------------------------
@@ -321,7 +323,7 @@ def test_a_new_queue_is_taken_as_it_comes(driver_of: DriverOf, guarantee: str) -
     driver.run(3)
     driver.configure(queues=both)
     driver.send(3)
-    assert driver.start(anew=True) == [
+    assert driver.start(new_process=True) == [
         f"first read of {both[0]}: from its earliest rows, by partition 0, 0"
     ]
     for _ in range(2):
@@ -350,14 +352,14 @@ def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
     if rows and guarantee != "transactional":
         driver.confirm([{0: 0, 1: 0}] * 2)
     driver.configure(queues=both[1:])
-    assert "run `migrate`" in refusal(lambda: driver.start(anew=True))
+    assert "run `migrate`" in refusal(lambda: driver.start(new_process=True))
     gone = f"{both[0]} is not read any more; back, it continues where it was"
     assert driver.migrate() == [gone, MIGRATED]
     assert driver.migrate()[0].startswith("nothing to do")
     driver.run(3)
     driver.send(2, both[0])
     driver.configure(queues=both)
-    notes = driver.start(anew=True)
+    notes = driver.start(new_process=True)
     driver.send(3)
     for _ in range(2):
         driver.batch()
@@ -381,11 +383,11 @@ def test_a_queue_goes_and_comes_back_wherever_a_driver_died(
     driver.batch(step)
     driver.configure(queues=both[1:])
     driver.migrate()
-    driver.start(anew=True)
+    driver.start(new_process=True)
     driver.send(2)
     driver.batch(step)
     driver.configure(queues=both, start_from="latest")
-    driver.start(anew=True)
+    driver.start(new_process=True)
     for _ in range(2):
         driver.batch()
     assert driver.outcome() == EXACT
@@ -404,9 +406,9 @@ def test_a_removed_queue_that_was_recreated_is_refused_once_it_is_back(
     driver.configure(queues=both)
     job_objects.provision(driver.context)
     driver.send(9, both[0])
-    assert "was dropped and recreated" in refusal(lambda: driver.start(anew=True))
+    assert "was dropped and recreated" in refusal(lambda: driver.start(new_process=True))
     driver.rewind("rows", *(f"{both[0]}:{partition}=0" for partition in (0, 1)))
-    driver.start(anew=True)
+    driver.start(new_process=True)
     driver.batch()
     assert driver.read()[-2:] == [(both[0], 0, 0, 9), (both[0], 1, 0, 9)]
 
@@ -419,9 +421,9 @@ def test_a_removed_queue_is_none_of_a_batchs_business(driver_of: DriverOf) -> No
     driver.migrate()
     for partition in (0, 1):
         driver.client.advance_queue_consumer(driver.settings.consumer, both[0], partition, 3, 1)
-    driver.run(3, anew=True)
+    driver.run(3, new_process=True)
     driver.configure(queues=both)
-    assert "was behind the ledger" in driver.start(anew=True)[0]
+    assert "was behind the ledger" in driver.start(new_process=True)[0]
     driver.batch()
     assert driver.outcome() == EXACT
 
@@ -438,9 +440,9 @@ def test_a_removed_queue_comes_back_to_a_job_that_was_at_least_once_when_it_read
     driver.redeclare(guarantee="transactional")
     driver.configure(queues=both[1:])
     driver.migrate()
-    driver.run(2, anew=True)
+    driver.run(2, new_process=True)
     driver.configure(queues=both)
-    assert "the consumer was ahead of the ledger" in driver.start(anew=True)[0]
+    assert "the consumer was ahead of the ledger" in driver.start(new_process=True)[0]
     driver.batch()
     assert driver.read()[-2:] == [(both[0], 0, 0, 4), (both[0], 1, 0, 4)]
 
@@ -451,7 +453,7 @@ def test_a_rewind_keeps_a_removed_queue_in_mind(driver_of: DriverOf) -> None:
     driver.run(3)
     driver.configure(queues=both[1:])
     driver.rewind("latest")
-    driver.run(3, anew=True)
+    driver.run(3, new_process=True)
     driver.configure(queues=both, start_from="latest")
     driver.run(3)
     assert driver.outcome() == EXACT
@@ -491,13 +493,13 @@ def test_a_state_goes_on_with_other_queues(
         driver.batch(last_step)
     driver.configure(queues=after)
     if not set(before) <= set(after):
-        assert "run `migrate`" in refusal(lambda: driver.start(anew=True))
+        assert "run `migrate`" in refusal(lambda: driver.start(new_process=True))
         assert driver.migrate()[-1] == MIGRATED
     driver.send(3)
-    driver.start(anew=True)
+    driver.start(new_process=True)
     driver.batch()
     for _ in range(2):
-        driver.start(anew=True)
+        driver.start(new_process=True)
         driver.send(1)
         driver.batch()
     assert driver.outcome() == EXACT
@@ -520,7 +522,7 @@ def test_older_rows_of_a_queue_that_joins_a_state_need_consent(
     assert "has 8 rows that the job has not read" in text
     assert driver.standing() == before
     driver.configure(accept=(f"late:{first}",))
-    notes = driver.start(anew=True)
+    notes = driver.start(new_process=True)
     assert "first read of" in notes[0]
     assert "has 8 rows" in notes[1]
     assert driver.start() == []
@@ -556,7 +558,7 @@ def test_a_queue_without_older_rows_joins_a_state_as_it_comes(
     if sent:
         driver.send(sent, first)
         driver.configure(start_from="latest")
-    assert len(driver.start(anew=True)) == 1
+    assert len(driver.start(new_process=True)) == 1
     driver.send(1)
     driver.batch()
     assert driver.outcome() == Outcome(lost=2 * sent, repeated=0)
@@ -569,7 +571,7 @@ def test_a_recreated_queue_is_refused(driver_of: DriverOf, guarantee: str, proce
     driver.client.remove(driver.settings.queues[0])
     job_objects.provision(driver.context)
     driver.send(9)
-    assert "was dropped and recreated" in refusal(lambda: driver.start(anew=True))
+    assert "was dropped and recreated" in refusal(lambda: driver.start(new_process=True))
 
 
 def test_a_partition_that_came_later_is_read_from_its_first_row(driver_of: DriverOf) -> None:
@@ -615,11 +617,11 @@ def test_a_lost_state_is_refused_and_rewind_is_the_way_out(
     for _ in range(2):
         driver.run(3)
     damage(driver)
-    text = refusal(lambda: driver.start(anew=True))
+    text = refusal(lambda: driver.start(new_process=True))
     assert "the ledger is at batch 2-1, after 12 rows" in text
     assert "`rewind`" in text
     driver.rewind("latest")
-    assert driver.start(anew=True) == []
+    assert driver.start(new_process=True) == []
     driver.send(3)
     driver.batch()
 
@@ -628,7 +630,7 @@ def test_a_state_of_another_number_of_partitions_is_refused(driver_of: DriverOf)
     driver = driver_of("at_least_once", "window")
     driver.run(3)
     driver.redeclare(shuffle_partitions=3)
-    text = refusal(lambda: driver.start(anew=True))
+    text = refusal(lambda: driver.start(new_process=True))
     assert "has 2 partitions" in text
     assert "set shuffle_partitions=2 in job.py" in text
 
@@ -642,7 +644,7 @@ def test_a_damaged_log_is_refused_and_rewind_is_the_way_out(driver_of: DriverOf,
     driver = driver_of("at_least_once", "window")
     driver.run(3)
     write(driver.client, f"{driver.folder}/offsets/0", text)
-    assert "rewind" in refusal(lambda: driver.start(anew=True))
+    assert "rewind" in refusal(lambda: driver.start(new_process=True))
     driver.rewind("latest")
     driver.run(3)
 
@@ -652,4 +654,4 @@ def test_changed_columns_are_said_once(driver_of: DriverOf) -> None:
     driver.start()
     driver.redeclare(queue=driver.context.job.queue[:-1])
     said = ["tables.py has changed: rows written before stay as they are"]
-    assert [driver.start(anew=True), driver.start(anew=True)] == [said, []]
+    assert [driver.start(new_process=True), driver.start(new_process=True)] == [said, []]

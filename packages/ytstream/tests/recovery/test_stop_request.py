@@ -134,7 +134,7 @@ def test_a_stop_of_a_former_epoch_does_not_reach_the_next_process(
     assert not runner.is_stop_asked()
 
 
-def test_the_lock_is_kept_by_its_own_pings_and_taken_anew_when_it_expired(
+def test_the_lock_is_kept_by_its_own_pings_and_taken_again_when_it_expired(
     context: JobContext, cluster: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locking, "PING_SECONDS", 0.05)
@@ -216,7 +216,7 @@ def test_a_day_of_outages_is_waited_for(job: Job) -> None:
 
 
 def test_an_outage_ends_with_the_next_batch(job: Job, caplog: pytest.LogCaptureFixture) -> None:
-    """It is told anew, and not as one since the last time that the cluster was away."""
+    """It is told again, and not as one since the last time that the cluster was away."""
     caplog.set_level("INFO", logger="job")
     _supervised(job, *[OutageError("nobody answers")] * 2, progress=True)
     assert len(caplog.messages) == 2

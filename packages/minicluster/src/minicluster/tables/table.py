@@ -61,7 +61,7 @@ class Table:
         return {**vars(self), "_readers": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make readers anew: one that was saved by an older version cannot read."""
+        """Make readers new_process: one that was saved by an older version cannot read."""
         vars(self).update(state, _readers={})
 
     @property

@@ -259,8 +259,8 @@ def verify_job(job: Job) -> None:
         )
     if job.static:
         raise JobError(
-            f"the outputs {', '.join(job.static)} are static: their tables are those of "
-            "micro-batches, and a replay is none",
+            f"the outputs {', '.join(job.static)} are static: each of their tables "
+            "belongs to one micro-batch, so a replay cannot write to it",
             "put the rows that transform.py accepts now into a queue of the job again",
             code=ErrorCode.NOT_FOR_THIS_JOB,
         )

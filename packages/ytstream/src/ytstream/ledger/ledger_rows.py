@@ -272,7 +272,7 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
         if repair:  # the table's schema lets no other value into that column
             return Head(int(found["head"]["epoch"]))
         raise JobError(
-            f"the head row of the ledger {ledger} is not as the job writes it: {error!r}",
+            f"the head row of the ledger {ledger} is malformed: {error!r}",
             "restore the row, or use `rewind`, which writes a new one",
             code=ErrorCode.LEDGER_DAMAGED,
         ) from error

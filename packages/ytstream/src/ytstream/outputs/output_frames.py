@@ -184,7 +184,7 @@ def unproven(context: JobContext, frames: Frames) -> frozenset[str]:
 
 
 def _verify_unique(job: Job, name: str, rows: DataFrame) -> None:
-    """Raise JobError for a key that two rows of the batch share: which one stays is chance."""
+    """Raise JobError for a key that two rows of the batch share: it is undefined which is kept."""
     key, spark = key_of(job.output_columns[name]), rows.sparkSession
     # In as many parts as there are cores: a stream has no adaptive plan on Spark 3.5.
     parted = rows.select(*key).repartition(spark.sparkContext.defaultParallelism, *key)
@@ -193,8 +193,8 @@ def _verify_unique(job: Job, name: str, rows: DataFrame) -> None:
     if twice:
         values = ", ".join(f"{column}={_shown(twice[0][column])}" for column in key)
         raise JobError(
-            f"{twice[0]['rows']} rows of one micro-batch have the key {values} of {name!r}: which "
-            "of them would stay is chance",
+            f"{twice[0]['rows']} rows of one micro-batch have the key {values} of {name!r}: it "
+            "is undefined which one is kept",
             _for_one_row(job, name),
             code=ErrorCode.DUPLICATE_KEY,
         )

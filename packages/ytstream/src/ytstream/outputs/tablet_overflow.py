@@ -1,7 +1,7 @@
-"""A batch that the cluster refuses, since too many of its rows belong into one tablet.
+"""A batch that the cluster refuses, since too many of its rows belong to one tablet.
 
 The batch of a job with state is planned again at every start, so nothing but tables that are cut
-anew lets it pass. How to cut them: rows without a key are a number, rows with a key are looked at.
+again lets it pass. How to reshard them: rows without a key are counted, keys are read.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _with_key(
     cut = sizing.split(keys, pivots, rows, overflow.limit)
     text = (
         f"{rows} rows into {path}, which has {counted(len(pivots), 'tablet')}: about {fullest} of "
-        "them belong into one"
+        "them belong to one"
     )
     return fullest, TabletShortage(text, resharding.by_pivots(settings, path, columns, cut))
 

@@ -143,6 +143,6 @@ def remarks(context: JobContext) -> Iterator[str]:
 def _of_keys(path: str, tablets: int, rows: int, fewer: int) -> str:
     return (
         f"{path} has a key and {counted(tablets, 'tablet')}, and a batch has up to {rows} rows: if "
-        f"more than {LIMIT} of them belong into one tablet, the cluster refuses the transaction "
+        f"more than {LIMIT} of them belong to one tablet, the cluster refuses the transaction "
         f"each time; with max_rows_per_partition = {fewer} a batch reads no more"
     )

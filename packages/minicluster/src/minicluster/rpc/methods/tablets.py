@@ -59,7 +59,7 @@ def unfreeze_table(call: Invocation) -> None:
     },
 )
 def reshard_table(call: Invocation) -> None:
-    """Cut a table anew: at the pivot keys of a rowset, or into a count of tablets."""
+    """Cut a table new_process: at the pivot keys of a rowset, or into a count of tablets."""
     message = call.message
     pivots = None
     # The native client sends pivot keys without a descriptor: their values are in order.
