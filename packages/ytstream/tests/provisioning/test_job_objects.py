@@ -476,7 +476,7 @@ def test_a_second_queue_asks_for_another_rejected_and_says_what_was_made(
     provision(context_of("transactional", rejects=True))
     two = context_of("transactional", queues=2, rejects=True)
     said = _not_provisioned(two)
-    made, _, left = said.partition("what it left alone")
+    made, _, left = said.partition("and what is left")
     assert f"queue {two.settings.queues[1]}: missing; created" in made
     assert "column queue_id: the table lacks it" in left
     assert "name a new table under [outputs], then `provision` and `migrate`" in left
