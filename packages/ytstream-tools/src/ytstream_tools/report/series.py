@@ -51,6 +51,7 @@ def waits(
 
 
 def _left_none(batch: FinishedBatch, most: int) -> bool:
+    most = batch.limit or most
     return all(end - first < most for rows in batch.ranges.values() for first, end in rows.values())
 
 

@@ -66,6 +66,8 @@ class FinishedBatch:
     rejected: Mapping[str, int]
     late: int
     ranges: Mapping[str, Mapping[int, tuple[int, int]]]
+    #: The most rows of a partition that it could read; 0: `max_rows_per_partition`.
+    limit: int = 0
 
     @property
     def name(self) -> str:
@@ -218,6 +220,7 @@ def done(row: LedgerRow) -> FinishedBatch:
         ledger_rows.rejected_of(row),
         ledger_rows.late_of(row),
         ledger_rows.ranges_of(row),
+        ledger_rows.limit_of(row),
     )
 
 
@@ -261,7 +264,7 @@ def _waited(
     most = context.settings.max_rows_per_partition
     for batch in reversed(batches):
         first, end = batch.ranges.get(partition.queue, {}).get(partition.number, (0, 0))
-        if end - first < most:
+        if end - first < (batch.limit or most):
             return max(0.0, (now - batch.started).total_seconds())
     return None
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: What ``readStream.format()`` takes.
 SOURCE = "ytstream.Queue"
 #: The other classes that Python calls.
-OUTPUT, ADVANCE = "ytstream.Output", "ytstream.Advance"
+OUTPUT, ADVANCE, PACE = "ytstream.Output", "ytstream.Advance", "ytstream.Pace"
 _PULL = "ytstream.Pull"
 _COMPILER = "org.codehaus.janino.Compiler"
 _NO_RESOURCES = "org.codehaus.commons.compiler.util.resource.ResourceFinder.EMPTY_RESOURCE_FINDER"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..schema.columns import Column
 from ..settings.job_settings import OWN, SPYT, Settings
-from .compiled import OUTPUT, SOURCE, unavailable
+from .compiled import OUTPUT, PACE, SOURCE, unavailable
 from .java import Java, class_name, each
 from .plans import execution_of
 
@@ -39,14 +39,22 @@ def in_use(spark: SparkSession, settings: Settings) -> tuple[str, str]:
 def line(spark: SparkSession, settings: Settings) -> str:
     """Return the line that says which connector a job runs on."""
     name, problem = in_use(spark, settings)
+    said = f"connector: {name}"
     if problem:
-        return f"connector: {name}, since the job's own does not run here: {problem}"
-    return f"connector: {name}"
+        said += f", since the job's own does not run here: {problem}"
+    if name == SPYT and settings.batch_seconds is not None:
+        said += "; batch_seconds has no effect with it"
+    return said
 
 
 def source_format(spark: SparkSession, settings: Settings) -> str:
     """Return what ``readStream.format()`` takes."""
     return SOURCE if in_use(spark, settings)[0] == OWN else _SPYTS
+
+
+def set_pace(settings: Settings, rows: int, java: Java) -> None:
+    """Let the next batches read up to so many rows of each partition; 0: as the settings say."""
+    java[f"{PACE}.set"](settings.consumer, rows)
 
 
 def write(

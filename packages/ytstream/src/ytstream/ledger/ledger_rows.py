@@ -113,6 +113,9 @@ class BatchRow:
     late: int = 0
     #: Reason -> rows that REJECT has kept out.
     rejected: Mapping[str, int] = field(default_factory=dict)
+    #: The most rows of a partition that it could read, where `batch_seconds` has chosen them; 0:
+    #: `max_rows_per_partition`.
+    limit: int = 0
 
     @property
     def read(self) -> int:
@@ -209,6 +212,12 @@ def late_of(row: Mapping[str, Any]) -> int:
     """Return how many rows of a batch were behind the watermark."""
     state = row["state"]
     return int(state.get("late", 0)) if isinstance(state, Mapping) else 0
+
+
+def limit_of(row: Mapping[str, Any]) -> int:
+    """Return how many rows of a partition a batch could read; 0: `max_rows_per_partition`."""
+    state = row["state"]
+    return int(state.get("limit", 0)) if isinstance(state, Mapping) else 0
 
 
 def rejected_of(row: Mapping[str, Any]) -> Mapping[str, int]:
@@ -381,6 +390,7 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
     state = {
         **({"tables": dict(done.tables)} if done.tables else {}),
         **({"late": done.late} if done.late else {}),
+        **({"limit": done.limit} if done.limit else {}),
         **({"rejected": dict(done.rejected)} if any(done.rejected.values()) else {}),
     }
     return {

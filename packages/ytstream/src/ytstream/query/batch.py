@@ -28,6 +28,7 @@ from yt.common import YtError
 
 from ..cluster.client import cluster_name, first_line
 from ..connector.batch_plan import planned_by
+from ..connector.own import set_pace
 from ..connector.plans import metric, observed
 from ..connector.pyspark_internals import of_execution
 from ..connector.spyt import opened_transaction
@@ -57,6 +58,7 @@ from ..spark.spark_errors import cause
 from .batch_log import BatchReport
 from .coalesce import TaskCoalescing
 from .offset_check import reads, verify_start
+from .pace import Pace
 
 _START_SECONDS = 60.0
 #: Attempts at the transaction that closes a batch, and the pause after the first one.
@@ -115,6 +117,8 @@ class Batch:
     uncounted: frozenset[str] = frozenset()
     #: The same batch, which the cluster has refused: to be looked at and not to be written.
     refused: TabletOverflow | None = None
+    #: How large the next batch may be; None: as large as the settings say.
+    pace: Pace | None = None
     #: Set when the query is to end: the batch under way is the last one.
     closing: threading.Event = field(default_factory=threading.Event)
     #: Whether `stop` asks this process to end.
@@ -181,6 +185,7 @@ class Batch:
         layouts = self._verify_queues(batch, verified)  # after the last row was read
         verified = replace(verified, head=replace(verified.head, layouts=layouts))
         self._record(batch, verified, written, found)
+        self._set_pace(batch, verified.planned)
 
     def _handed_over(self, rows: DataFrame, number: int) -> MicroBatch:
         started = datetime.now(UTC)
@@ -313,7 +318,7 @@ class Batch:
         tables = self.static_tables.tables(number)
         done = BatchRow(
             pairs, written, batch.started, datetime.now(UTC), tables, found.late,
-            dict(found.rejected or {}),
+            dict(found.rejected or {}), self.pace.rows if self.pace else 0,
         )  # fmt: skip
         count = metric(batch.plan, state_store.ROWS) if job.kind.is_stateful else None
         after = moved(verified.head, number, verified.planned, count)
@@ -326,6 +331,14 @@ class Batch:
             verify = partial(self._verified_head, number=number)
             close_batch(self.tablets, verify, consumer, path, after, done)
         self.reports[number] = BatchReport(after, done, found.rejected or {})
+
+    def _set_pace(self, batch: MicroBatch, planned: Ranges) -> None:
+        """Choose how many rows the next batch may read."""
+        if self.pace is not None:
+            read = max((rows.count for by in planned.values() for rows in by.values()), default=0)
+            seconds = (datetime.now(UTC) - batch.started).total_seconds()
+            self.pace = self.pace.after(read, seconds)
+            set_pace(self.context.settings, self.pace.rows, self.tablets.java)
 
     def _spyts(self, number: int) -> Transaction | None:
         """Return the transaction that SPYT has opened and will commit; None without one.

@@ -44,6 +44,7 @@ class BatchReport:
         A batch that is beyond the last look has left rows in a partition only if it has read as
         many there as a batch may.
         """
+        most = self.done.limit or most
         for queue in queues:
             ends = self.head.ends.get(queue.path, {})
             for partition, (first, end) in self.done.ranges.get(queue.path, {}).items():

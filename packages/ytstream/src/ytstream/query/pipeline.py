@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..cluster.client import connect
+from ..connector.own import in_use, set_pace
 from ..connector.plans import analysed
 from ..connector.pyspark_internals import start_unverified, verify_stream
 from ..connector.tablet_transactions import Tablets
@@ -25,8 +26,10 @@ from ..recovery.checkpoint_dir import path_of
 from ..recovery.epoch import Epoch
 from ..rejected import tagging
 from ..settings import spark_conf
+from ..settings.job_settings import OWN
 from ..spark.local_checkpoint import explained_space, made_folder
 from ..spark.source import events
+from . import pace as paces
 from .batch import Batch
 
 
@@ -127,7 +130,10 @@ def start(
     # Spark wants the function before there is a query.
     started: Future[StreamingQuery] = Future()
     once = uncounted(flow.rows, settings.queues)
-    batch = Batch(own, tablets, epoch, flow.outputs, static_tables, started, disk, once, refused)
+    pace = _pace(flow.rows.sparkSession, context, tablets)
+    batch = Batch(
+        own, tablets, epoch, flow.outputs, static_tables, started, disk, once, refused, pace
+    )
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
     values = {**context.values, "checkpoint_uri": folder}
     milliseconds = round(settings.trigger_seconds * 1000)
@@ -146,3 +152,14 @@ def start(
         query = start_unverified(writer, rows.sparkSession)
     started.set_result(query)
     return query, batch
+
+
+def _pace(spark: SparkSession, context: JobContext, tablets: Tablets) -> paces.Pace | None:
+    """Return the pace of the query's batches, which its first one heeds; None without one."""
+    settings = context.settings
+    if in_use(spark, settings)[0] != OWN:
+        return None
+    wanted = settings.batch_seconds
+    pace = None if wanted is None else paces.first(wanted, settings.max_rows_per_partition)
+    set_pace(settings, pace.rows if pace else 0, tablets.java)
+    return pace

@@ -60,6 +60,8 @@ _TRIGGER = seconds(
     " (AvailableNow is not offered: SPYT's source then reads everything in one batch and never "
     "moves the consumer)",
 )
+# A tablet transaction ends after 20 to 30 s.
+_BATCH_SECONDS = seconds(0.5, 20, " (the transaction of a micro-batch does not live much longer)")
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Settings:
     on_data_loss: str = field(default="fail", metadata=one_of("fail", "skip"))
     trigger_seconds: float = field(default=5.0, metadata=_TRIGGER)
     max_rows_per_partition: int = field(default=20_000, metadata=whole(1, 10_000_000))
+    #: Choose the rows of a batch below ``max_rows_per_partition``, so that it takes this long.
+    batch_seconds: float | None = field(default=None, metadata=_BATCH_SECONDS)
     #: None: the guarantee chooses it for the queues' size.
     dyn_batch_size: int | None = field(
         default=None, metadata=whole(1, ROWS_PER_TABLET_AND_TRANSACTION)

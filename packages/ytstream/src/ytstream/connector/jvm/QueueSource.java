@@ -3,6 +3,7 @@ package ytstream;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.streaming.Offset;
@@ -25,6 +26,12 @@ final class QueueSource extends YtStreamingSource {
     this.context = context;
     this.consumer = consumer;
     this.queue = queue;
+  }
+
+  /** SPYT cuts each partition at the limit that Spark hands over (YtStreamingSource.latestOffset). */
+  public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
+      org.apache.spark.sql.connector.read.streaming.Offset start, ReadLimit option) {
+    return super.latestOffset(start, Pace.of(consumer, option));
   }
 
   public Dataset getBatch(Option start, Offset end) {
