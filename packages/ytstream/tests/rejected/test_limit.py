@@ -27,7 +27,7 @@ from tests.support.helpers import (
 from ytstream import JobError, RestartableError
 from ytstream.job import REJECTED
 from ytstream.outputs import sink
-from ytstream.rejected import by_position, tagging, writer
+from ytstream.rejected import collected, tagging, writer
 from ytstream.rejected.limit import FEW, SkippedRows, verify_limit
 from ytstream_tools.demo.demo_tables import row_count
 from ytstream_tools.replay.rejected_replay import replay
@@ -161,6 +161,7 @@ def test_both_readings_take_the_batchs_time(
         time.sleep(max(0.0, 1 + (last - _now_us()) / _SECOND_US))
         return whole(*given)
 
+    monkeypatch.setattr(collected, "MOST", 0)  # all rows are read once more
     monkeypatch.setattr(writer, "write", late)
     if is_fixed:
         stream.drain()
@@ -176,7 +177,7 @@ def test_a_queue_is_trimmed_between_the_readings(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SPYT takes later rows for those that were trimmed, without an error."""
-    monkeypatch.setattr(by_position, "MOST_BYTES", 0)  # all rows are read
+    monkeypatch.setattr(collected, "MOST", 0)  # all rows are read once more
     stream = stream_of("transactional", "window", 1, rejects=True)
     stream.configure(max_rows_per_partition=50)
     stream.send(500)

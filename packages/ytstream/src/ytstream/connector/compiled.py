@@ -7,9 +7,10 @@ do not, the job runs on SPYT's own classes: ``unavailable`` says why.
 
 from __future__ import annotations
 
+import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,13 +22,14 @@ from py4j.protocol import Py4JError
 from .java import Java, jvm_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, SparkSession
 
 
 #: What ``readStream.format()`` takes.
 SOURCE = "ytstream.Queue"
 #: The other classes that Python calls.
 OUTPUT, ADVANCE, PACE = "ytstream.Output", "ytstream.Advance", "ytstream.Pace"
+_LINES, _INSERT = "ytstream.Lines", "ytstream.Insert"
 _PULL = "ytstream.Pull"
 _COMPILER = "org.codehaus.janino.Compiler"
 _NO_RESOURCES = "org.codehaus.commons.compiler.util.resource.ResourceFinder.EMPTY_RESOURCE_FINDER"
@@ -61,6 +63,24 @@ def advance(java: Java, transaction: Any, consumer: str, queue: str, to: Mapping
     name = str(transaction.getId().toString())
     java[f"{ADVANCE}.all"](transaction.getClient(), name, consumer, queue, rows)
     return True
+
+
+def insert(
+    java: Java, transaction: Any, path: str, schema: Any, rows: Sequence[Sequence[Any]]
+) -> None:
+    """Write rows in one request: values in the order of the table's columns."""
+    java[f"{_INSERT}.json"](transaction, path, schema, json.dumps(rows))
+
+
+def lines(java: Java, texts: Column, of_a_task: int, of_all: int) -> Column:
+    """Return what observes the texts of a column as lines; none of them if they are longer."""
+    return type(texts)(java[f"{_LINES}.of"](texts._jc, of_a_task, of_all))
+
+
+def lines_observed(java: Java, key: str) -> str | None:
+    """Return lines by what was observed of them; None where they are not there any more."""
+    found: str | None = java[f"{_LINES}.take"](key)
+    return found
 
 
 def _made(java: Java, gateway: Any) -> tuple[TemporaryDirectory[str] | None, str]:

@@ -84,6 +84,11 @@ class Transaction:
                 request.addDelete(java.node(key).asMap())
             self._transaction.modifyRows(request.build()).join()
 
+    def insert(self, path: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
+        """Write many rows of numbers and texts, with the classes of the runtime's own connector."""
+        with _explained():
+            compiled.insert(self._java, self._transaction, path, self._java.schema(columns), rows)
+
     def advance(self, consumer: str, queue: str, partition: int, old: int | None, new: int) -> None:
         """Move the consumer; refused unless it is at row ``old``, if that is given."""
         path = self._java["tech.ytsaurus.core.cypress.YPath.simple"]
@@ -155,16 +160,6 @@ class Tablets:
         with _explained():
             found = attached(self.java, self._client(proxy), transaction_id)
         return Transaction(self.java, found)
-
-    def rowsets(self, queries: Iterable[str]) -> list[Any]:
-        """Return the rows of each query, asked at once, in no transaction, as the client has them.
-
-        Raises RestartableError.
-        """
-        asked = self.java["tech.ytsaurus.client.request.SelectRowsRequest.of"]
-        with _explained():
-            coming = [self._client(None).selectRows(asked(query)) for query in queries]
-            return [rows.join() for rows in coming]
 
     def _client(self, proxy: str | None) -> Any:
         """Return SPYT's client, of only one proxy if ``proxy`` names it."""

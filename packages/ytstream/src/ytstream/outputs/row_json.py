@@ -59,12 +59,6 @@ def written(columns: StructType) -> Expression:
     ).otherwise(text)
 
 
-def plain(columns: StructType) -> Expression:
-    """Return the columns of a row as JSON, roughly: null where Spark has no JSON of it."""
-    names = (F.col(f"`{name}`") for name in columns.names)
-    return F.to_json(F.struct(*names).cast(_plain(columns)), {**_OPTIONS})
-
-
 def readable(columns: StructType, strings: Collection[str]) -> Expression:
     """Return the columns of a row as JSON for a reader, who cannot make a row of it again.
 

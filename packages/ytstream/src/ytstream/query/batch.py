@@ -265,7 +265,7 @@ class Batch:
         if not any(planned.values()) or (counts is not None and not any(counts.values())):
             return found
         named = batch.number, batch.name
-        again = self.again.write(batch.rows, batch.plan, named, counts, planned)
+        again = self.again.write(batch.rows, batch.plan, named, counts, planned, batch.transaction)
         return self._verified_few(replace(found, rejected=again), planned)
 
     def _verify_queues(

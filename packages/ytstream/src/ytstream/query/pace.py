@@ -1,8 +1,8 @@
 """How many rows of each partition the next batch may read, so that it takes the seconds wanted.
 
-`batch_seconds` asks for it. A transaction of tablets lives for 20 to 30 s without a limit by rows
-that fits the cluster: how many rows that is, only the batches show. Values only: batch.py measures,
-and the connector's source heeds the limit.
+`batch_seconds` asks for it. A tablet transaction has to end within 20 to 30 s, and how many rows
+fit into that only the batches show. Values only: batch.py measures, and the connector's source
+heeds the limit.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
+from ..connector.java import Java, jvm_of
+from ..connector.own import in_use
 from ..connector.plans import Expression as PlanExpression
 from ..connector.plans import analysed
 from ..connector.pyspark_internals import has_clock_texts
@@ -18,14 +20,13 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext
 from ..outputs import row_json
+from ..settings.job_settings import OWN
 from ..spark.source import INNER_POSITION
 from ..spark.spark_errors import cause
-from . import by_position
+from . import collected
 
 #: The column that travels with a row to its batch.
 REASON = "__ytstream_reason"
-#: The bytes of a row that is rejected; more than are few, where Spark cannot say it.
-_SIZE = "__ytstream_size"
 #: Clocks that Spark does not replace by the batch's time (MicroBatchExecution.runBatch): each look
 #: at them may give another one.
 _RUNNING_CLOCKS = ("Now", "CurrentTime")
@@ -34,21 +35,23 @@ _RUNNING_CLOCKS = ("Now", "CurrentTime")
 def tagged(events: DataFrame, context: JobContext) -> DataFrame:
     """Return ``events`` with the reason to reject each row, null for rows that pass.
 
-    Each reason is counted (``observe``), and the log tells the counts; behind them is what
-    by_position.py observes. Spark puts the batch's time in the place of current_timestamp(). Raises
-    JobError for a text that is not a condition, or one that may judge one row in two ways.
+    Each reason is counted (``observe``), and the log tells the counts; with the runtime's own
+    connector the lines of collected.py are behind them. Spark puts the batch's time in the place of
+    current_timestamp(). Raises JobError for a text that is not a condition, or one that may judge
+    one row in two ways.
     """
     job = context.job
     for reason, condition in job.reject.items():
         _verify_condition(events, reason, condition)
     counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
+    rows, spark = events.withColumn(REASON, _reason(job)), events.sparkSession
+    if in_use(spark, context.settings)[0] != OWN:
+        return rows.observe(REJECTED, *counts)
     row = StructType([events.schema[column.name] for column in job.queue_columns])
-    is_rejected = F.col(REASON).isNotNull()
-    places = by_position.observed(is_rejected, _SIZE, context.settings.queues)
-    rows = events.withColumn(REASON, _reason(job))
-    size = F.coalesce(F.octet_length(row_json.plain(row)), F.lit(by_position.MOST_BYTES + 1))
-    rows = rows.withColumn(_SIZE, F.when(is_rejected, size))
-    return rows.observe(REJECTED, *counts, *places).drop(_SIZE)
+    queues = context.settings.queues
+    rows = collected.with_lines(rows, row, F.col(REASON), [*job.reject], queues)
+    lines = collected.observed(Java(jvm_of(spark)))
+    return rows.observe(REJECTED, *counts, lines).drop(collected.LINE)
 
 
 def passed(rows: DataFrame) -> DataFrame:

@@ -1,18 +1,20 @@
-"""The rejected rows of a micro-batch: its rows are read once more, and those that pass are skipped.
+"""The rejected rows of a micro-batch, into their output.
 
-The query streams the rows that pass, and counts the others. A plan with state runs once, and one
-plan cannot give two kinds of rows. So a batch that has counted any reads its rows again, by the
-part of its own plan that gives each row its reason: there Spark has put the batch's rows in the
-queues' place, and the time in the batch's entry of the offset log in the clock's
+The query streams the rows that pass. The others it counts, and where they are few it collects them:
+see collected.py. They are written then, in a request of the driver's.
+
+Where they are many, or SPYT's connector runs, the batch reads its rows once more. A plan with state
+runs once, and one plan cannot give two kinds of rows. So they go through the part of the batch's
+plan that gives each row its reason: there Spark has put the batch's rows in the queues' place, and
+the time in the batch's entry of the offset log in the clock's
 (MicroBatchExecution.runBatch). The rows of a queue do not change, so both readings give a row the
-same reason, and a batch that runs again does so, too. Where few were rejected, only these are
-read: see by_position.py.
+same reason, and a batch that runs again does so, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -20,16 +22,17 @@ from typing import Any
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
+from ..connector import compiled
 from ..connector.batch_plan import of_no_stream
 from ..connector.plans import Node, analysed_by, observed
-from ..connector.tablet_transactions import Tablets
+from ..connector.tablet_transactions import Tablets, Transaction
 from ..connector.transform_plan import observed_name
 from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..outputs.audit import Ranges
 from ..outputs.sink import write
-from . import by_position, tagging
+from . import collected, tagging
 from .limit import rejected
 
 
@@ -53,18 +56,51 @@ class RejectedRowsWriter:
         batch: tuple[int, str],
         counts: Mapping[str, int] | None,
         planned: Ranges,
+        transaction: Transaction | None,
     ) -> dict[str, int]:
         """Write the rejected rows of a batch into their output; return reason -> rows.
 
         ``rows`` are those of the ``batch``, its number and its name; ``execution`` is that of the
-        query, and ``counts`` what it has counted, if it has. Raises RestartableError when the
-        second reading gives other rows.
+        query, and ``counts`` what it has counted, if it has. ``transaction`` is the batch's, if it
+        has one. Raises RestartableError when the second reading gives other rows.
         """
+        found = self._collected(execution, counts, planned)
+        if found is None:
+            return self._read_again(rows, execution, batch, counts, planned)
+        settings, columns = self.context.settings, self.context.job.output_columns
+        values = collected.values(found, columns[REJECTED], datetime.now(UTC))
+        begun = self.tablets.transaction() if transaction is None else nullcontext(transaction)
+        with begun as into:
+            into.insert(settings.outputs[REJECTED], columns[REJECTED], values)
+        return dict(counts or {})
+
+    def _collected(
+        self, execution: Any, counts: Mapping[str, int] | None, planned: Ranges
+    ) -> list[collected.Collected] | None:
+        """Return the rejected rows that the query has collected; None where it has not."""
+        found = dict(observed(execution)).get(REJECTED)
+        if found is None or not counts or found.size() == len(counts):
+            return None
+        lines = compiled.lines_observed(self.tablets.java, str(found.get(len(counts))))
+        queues = self.context.settings.queues
+        return None if lines is None else collected.rows_of(lines, counts, planned, queues)
+
+    def _read_again(
+        self,
+        rows: DataFrame,
+        execution: Any,
+        batch: tuple[int, str],
+        counts: Mapping[str, int] | None,
+        planned: Ranges,
+    ) -> dict[str, int]:
+        """Write the rejected rows out of a second reading of all rows of the batch."""
         number, name = batch
         context, java = self.context, self.tablets.java
-        tagged, wanted = self._read(rows, execution, counts, planned)
+        tagged = of_no_stream(rows, _tagging(execution), java)
         metrics = dict(observed(write(self._frame(tagged), REJECTED, context, java, number)))
-        for path, numbers in wanted.items():
+        for path, partitions in planned.items():
+            parts = partitions.values()
+            numbers = sum(part.count for part in parts), sum(part.sum for part in parts)
             found = metrics.get(observed_name(path))  # absent where no condition can be true
             if found and not _is(numbers, found):
                 raise RestartableError(
@@ -85,25 +121,6 @@ class RejectedRowsWriter:
             queues = len(self.context.settings.queues)
             self._columns = tagging.columns(tagged.schema, self.context.job, queues)
         return tagging.frame(tagged, self._columns, datetime.now(UTC))
-
-    def _read(
-        self, rows: DataFrame, execution: Any, counts: Mapping[str, int] | None, planned: Ranges
-    ) -> tuple[DataFrame, dict[str, tuple[int, int]]]:
-        """Return rows of the batch with their reason, the rejected ones among them.
-
-        And for each queue how many they must be, and the sum of their numbers.
-        """
-        node, others = _tagging(execution), {}
-        parts = {path: [(r.count, r.sum) for r in rows.values()] for path, rows in planned.items()}
-        found = dict(observed(execution)).get(REJECTED)
-        places = by_position.positions(found, counts or {}, planned)
-        if places is not None:
-            with suppress(RestartableError):  # all rows are read then, and what is missing is named
-                sized = [column.name for column in self.context.job.queue_columns]
-                others = by_position.selected(rows, node, places, self.tablets, sized)
-                parts = {p: [(len(k), sum(k)) for k in keys.values()] for p, keys in places.items()}
-        wanted = {p: (sum(n for n, _ in x), sum(s for _, s in x)) for p, x in parts.items()}
-        return of_no_stream(rows, node, self.tablets.java, others), wanted
 
 
 def _is(wanted: tuple[int, int], found: Any) -> bool:
