@@ -11,11 +11,19 @@ import tech.ytsaurus.spyt.streaming.YtQueueOffsetProvider$;
 
 /** Offsets of a queue and of its consumer, as SPYT asks for them; the consumer moves for all partitions at once. */
 final class Offsets implements YtQueueOffsetProvider {
+  /** Where the last batch of this query has moved the consumer, in its transaction; a failed commit ends the query. */
+  private YtQueueOffset moved;
+
   public Try getMaxOffset(String cluster, String queue, CompoundClient yt) {
     return YtQueueOffsetProvider$.MODULE$.getMaxOffset(cluster, queue, yt);
   }
 
+  /**
+   * Return where the consumer is. After a batch in a transaction that is where the batch has moved it: the runtime
+   * verifies this in the transaction of the next one (verify_head). SPYT would ask for it in four requests.
+   */
   public YtQueueOffset getCurrentOffset(String cluster, String consumer, String queue, CompoundClient yt) {
+    if (moved != null && moved.path().equals(queue)) return moved;
     return YtQueueOffsetProvider$.MODULE$.getCurrentOffset(cluster, consumer, queue, yt);
   }
 
@@ -38,6 +46,7 @@ final class Offsets implements YtQueueOffsetProvider {
         rows[count++] = read + 1;
       }
       Advance.all(yt, (String) transaction.get(), consumer, to.path(), partitions, rows, count);
+      moved = to;
     }
     return Option.apply(to);
   }

@@ -1,0 +1,54 @@
+"""How many requests a batch makes through the runtime's own connector."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from minicluster.client import Entry
+from minicluster.testing import Running
+from tests.support.helpers import StreamOf
+from ytstream.provisioning import job_objects
+from ytstream.settings.job_settings import OWN
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, wait
+
+pytestmark = pytest.mark.spark
+
+#: Batches that are counted, after the first one, which asks for more.
+BATCHES = 4
+#: Requests of a batch, and more for each of its partitions: to read it, and to move the consumer.
+FIRST, MORE = 12, 2
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+@pytest.mark.parametrize("partitions", [4, 12])
+def test_a_batch_makes_few_requests(
+    stream_of: StreamOf,
+    cluster: Running,
+    monkeypatch: pytest.MonkeyPatch,
+    connector: str,
+    partitions: int,
+) -> None:
+    monkeypatch.setattr(job_objects, "LOCAL_QUEUE_TABLETS", partitions)
+    stream = stream_of("transactional")
+    stream.configure(max_rows_per_partition=50)
+    stream.send(50 * partitions * (BATCHES + 2))
+    cluster.client.journal.clear()
+    with stream.running() as query:
+        wait(drained(stream.context), query)
+    counts = _per_batch(stream, [e for e in cluster.client.journal() if e.protocol == "rpc"])
+    assert sum(counts.values()) <= FIRST + MORE * partitions, counts
+
+
+def _per_batch(stream: Stream, requests: list[Entry]) -> dict[str, float]:
+    """Return the requests of a batch by method."""
+    heads = [
+        number
+        for number, entry in enumerate(requests)
+        if entry.method == "ModifyRows" and entry.args.get("path") == stream.settings.ledger
+    ]
+    first, last = heads[-1 - BATCHES], heads[-1]
+    counts = Counter(entry.method for entry in requests[first + 1 : last + 1])
+    return {method: count / BATCHES for method, count in counts.items()}
