@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.examples import PAIRS, STATEFUL
 from tests.support.helpers import StreamOf
+from ytstream.settings.job_settings import SPYT
 
 pytestmark = pytest.mark.spark
 
@@ -37,3 +38,14 @@ def test_every_row_arrives_once_and_right_over_two_runs(
     stream.close()
     assert stream.is_exact()
     assert stream.found()
+
+
+@pytest.mark.parametrize("connector", [SPYT], indirect=True)
+@pytest.mark.parametrize(
+    ("guarantee", "processing"),
+    [("transactional", "window"), ("idempotent", "map"), ("at_least_once", "map")],
+)
+def test_so_it_is_with_spyts_connector(
+    stream_of: StreamOf, guarantee: str, processing: str, connector: str
+) -> None:
+    test_every_row_arrives_once_and_right_over_two_runs(stream_of, guarantee, processing, 1)
