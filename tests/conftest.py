@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.support import project
@@ -18,6 +19,10 @@ Generate = Callable[..., Path]
 # A cluster in the environment is not these tests', but for the conformance suite on one.
 if not os.environ.get("YT_CONFORMANCE_PROXY"):
     leave_clusters()
+
+# A busy machine is slow: how long an example takes proves nothing.
+hypothesis.settings.register_profile("here", deadline=None)
+hypothesis.settings.load_profile("here")
 
 #: The longest tests: the last to end has one core to itself, and leaves one idle. Then those with a
 #: Spark session of their own: none other may run in their process yet.
