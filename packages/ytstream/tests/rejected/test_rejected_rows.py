@@ -339,16 +339,17 @@ def test_rows_that_transform_drops_stay_unless_they_are_to_go(rejecting: Rejecti
 
 
 def test_a_row_that_becomes_several_hides_none_that_is_dropped(rejecting: Rejecting) -> None:
+    """Here as many rows come out as go in."""
     stream = rejecting(TEXTS, {"all": "true"})
-    _send(stream, [{"id": f"{n:02}", "text": None if n % 2 else "a b c"} for n in range(6)])
+    _send(stream, [{"id": f"{n:02}", "text": None if n % 3 else "a b c"} for n in range(6)])
     stream.drain()
     words = F.explode(F.split("text", " "))
     chosen = stream.context.job.transform
     stream.redeclare(reject=NEVER, transform=lambda rows: chosen(rows.withColumn("text", words)))
     said = replay(stream.spark, stream.context, stream.flow(), print)
-    assert said.startswith("3 rows went into the outputs; 3 stay in //")
-    assert len(_rows(stream, "output")) == 9
-    assert [row["row_index"] for row in _rows(stream, REJECTED)] == [1, 3, 5]
+    assert said.startswith("2 rows went into the outputs; 4 stay in //")
+    assert len(_rows(stream, "output")) == 6
+    assert [row["row_index"] for row in _rows(stream, REJECTED)] == [1, 2, 4, 5]
 
 
 @pytest.mark.parametrize("is_grouped", [False, True])
