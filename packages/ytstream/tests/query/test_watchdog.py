@@ -93,6 +93,16 @@ def test_a_recreated_queue_ends_it(watched: Any) -> None:
         watch.look(0.0)
 
 
+@pytest.mark.parametrize("name", ["ledger", "consumer"])
+def test_an_object_that_is_gone_ends_it(watched: Any, name: str) -> None:
+    """It is no outage: the next start says what to do."""
+    context, watch = watched()
+    path = getattr(context.settings, name)
+    context.client.remove(path)
+    with pytest.raises(RestartableError, match=name):
+        watch.look(0.0)
+
+
 @pytest.mark.parametrize(
     ("guarantee", "row"), [("transactional", 5), ("transactional", 2), ("at_least_once", 5)]
 )
