@@ -77,7 +77,8 @@ def confs(guarantee: str, processing: str, spark: str) -> Iterator[Conf]:
     """Yield the settings of a job's session and the options of its reader and writer."""
     state = "stateless" if processing in _STATELESS else "stateful"
     table = answers.RULES["conf"]
-    listed = [*table["common"], *table[state], *table["guarantee"][guarantee]]
+    stores = [] if state == "stateless" else table["state_store"]["rocksdb"]
+    listed = [*table["common"], *table[state], *stores, *table["guarantee"][guarantee]]
     session = {conf.key: conf for entry in listed if (conf := Conf(*entry)).since <= spark}
     yield from session.values()
     for part in ("reader", f"writer_{state}", "sink"):

@@ -7,7 +7,7 @@ state, in the state, so that both tell which rows were read, in which order and 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -205,8 +205,8 @@ class Driver:
         found = positions.read(self.client, self.settings)
         number = log[-1] + 1 if log else 0
         ends = [dict(enumerate(queue.upper)) for queue in found.queues]
-        partitions = int(self.context.job.shuffle_partitions)
-        write(self.client, f"{self.folder}/offsets/{number}", offsets_text(ends, partitions))
+        text = offsets_text(ends, self.context.session_settings("4.1"))
+        write(self.client, f"{self.folder}/offsets/{number}", text)
         return number, ends
 
     def _planned(self, number: int, ends: Rows) -> Ranges:
@@ -265,9 +265,17 @@ class Driver:
         put(self.client, f"{self.folder}/{name}", text)
 
 
-def offsets_text(ends: Rows, shuffle_partitions: int = 2) -> str:
+#: What Spark keeps of a session in the offset log, and the runtime reads (OffsetSeqMetadata).
+_FROZEN = ("spark.sql.shuffle.partitions", "spark.sql.streaming.stateStore.providerClass")
+
+
+#: Of a job with two partitions of state, by a version that wrote no more.
+_DEFAULT = {"spark.sql.shuffle.partitions": "2"}
+
+
+def offsets_text(ends: Rows, session: Mapping[str, str] = _DEFAULT) -> str:
     """Return an entry of Spark's offset log."""
-    conf = {"spark.sql.shuffle.partitions": str(shuffle_partitions)}
+    conf = {key: session[key] for key in _FROZEN if key in session}
     lines = [{"partitions": {str(p): end - 1 for p, end in rows.items()}} for rows in ends]
     metadata = {"batchWatermarkMs": 0, "conf": conf}
     return "\n".join(["v1", *map(json.dumps, [metadata, *lines])])

@@ -53,6 +53,7 @@ _SESSION_KEYS = {
         spark_conf.STATELESS,
         spark_conf.STATEFUL,
         *spark_conf.GUARANTEES.values(),
+        *spark_conf.STATE_STORES.values(),
     )
     for conf in part
 }

@@ -17,6 +17,7 @@ SPARK_JARS = (
 )  # fmt: skip
 #: SPYT names a setting without its prefix and reads it under each of these.
 SPYT_PREFIXES = ("spark.hadoop.yt.", "spark.ytsaurus.", "spark.yt.")
+ROCKSDB_PREFIX = "spark.sql.streaming.stateStore.rocksdb."
 #: Settings of the documentation that do nothing.
 FOLKLORE = (
     "spark.streaming.stopGracefullyOnShutdown",
@@ -28,6 +29,7 @@ _LISTED = (
     *spark_conf.STATELESS,
     *spark_conf.STATEFUL,
     *(conf for listed in spark_conf.GUARANTEES.values() for conf in listed),
+    *(conf for listed in spark_conf.STATE_STORES.values() for conf in listed),
     *spark_conf.LOCAL,
     *spark_conf.SUBMIT,
 )
@@ -62,6 +64,10 @@ def _is_known(key: str, packages: Path, scala: str) -> bool:
             last = "." + name.rpartition(".")[2]
             return any(_constant(text) in classes for text in (key, name, last, f"\x01{last}"))
     jars = packages / "pyspark" / "jars"
+    if key.startswith(ROCKSDB_PREFIX):  # RocksDBConf puts prefix and name together
+        words = _words(jars, "spark-sql_*.jar")
+        names = (ROCKSDB_PREFIX.removesuffix("."), key.removeprefix(ROCKSDB_PREFIX))
+        return all(_constant(text) in words for text in names)
     return any(_constant(key) in _words(jars, f"{name}_*.jar") for name in SPARK_JARS)
 
 
@@ -79,15 +85,15 @@ def test_the_setting_exists(environments: dict[str, Path], key: str, spark: str)
 
 
 @pytest.mark.parametrize("spark", SCALA)
-@pytest.mark.parametrize("stateful", [True, False])
+@pytest.mark.parametrize("store", [*spark_conf.STATE_STORES, None])
 def test_the_class_that_a_setting_names_exists(
-    environments: dict[str, Path], spark: str, stateful: bool
+    environments: dict[str, Path], spark: str, store: str | None
 ) -> None:
     packages = next((environments[spark] / "lib").glob("python3.*")) / "site-packages"
     (jar,) = packages.glob(f"pyspark/jars/spark-sql_{SCALA[spark]}*.jar")
     values = [
         conf.value
-        for conf in spark_conf.of_session("transactional", stateful=stateful, spark=spark)
+        for conf in spark_conf.of_session("transactional", state_store=store, spark=spark)
     ]
     named = [value for value in values if value.startswith("org.apache.spark.")]
     with zipfile.ZipFile(jar) as archive:

@@ -25,15 +25,16 @@ from tests.support.project import DEFAULTS, generate
 from ytstream.settings import spark_conf
 from ytstream.settings.submit_section import SubmitSection
 
-# The contract's keys; the last two are for join only.
+# The contract's keys; those of a state and of a join come last.
 KEYS = """
     submit proxy allow_env_proxy queues consumer outputs checkpoint ledger create_queues start_from
     on_data_loss trigger_seconds batch_seconds stall_seconds max_rows_per_partition dyn_batch_size
     account connector tablet_cell_bundle medium output_retention pool proxy_role spyt_version accept
-    spark reject_limit reference reference_refresh
+    spark reject_limit state_store reference reference_refresh
 """
 CONFIG_KEYS = set(KEYS.split())
 JOIN_KEYS = {"reference", "reference_refresh"}
+STATE_KEYS = {"state_store"}
 
 HOSTILE = (
     "Ставки \"bids\" 'x' \\n C:\\new\n{{ cookiecutter }} {% endraw %} `#` \"\"\" ''' 🚀 $(id) */"
@@ -117,8 +118,8 @@ def test_the_operations_page_shows_every_setting_with_its_reason(project: Path) 
     assert guarantee is not None
     version = re.search(r"pyspark==([\d.]+)", (project / "requirements.txt").read_text())
     assert version is not None
-    stateful = not is_stateless(project)
-    for conf in spark_conf.of_session(guarantee[1], stateful=stateful, spark=version[1]):
+    store = None if is_stateless(project) else "rocksdb"
+    for conf in spark_conf.of_session(guarantee[1], state_store=store, spark=version[1]):
         assert f"| `{conf.key}` | `{conf.value}` | {conf.reason} |" in page
 
 
@@ -159,7 +160,9 @@ def test_commented_config_keys_are_those_of_the_contract(project: Path) -> None:
     assert optional["submit"].keys() <= {key.name for key in fields(SubmitSection)}
     assert optional.keys() <= CONFIG_KEYS, optional.keys()
     assert optional.keys() | tomllib.loads(text).keys() | {"create_queues", "allow_env_proxy"} == (
-        CONFIG_KEYS - (set() if "reference" in text else JOIN_KEYS)
+        CONFIG_KEYS
+        - (set() if is_join(project) else JOIN_KEYS)
+        - (STATE_KEYS if is_stateless(project) else set())
     )
 
 

@@ -343,7 +343,7 @@ def _missing_table(site: Site) -> JobContext:
 def _other_partitions(site: Site) -> JobContext:
     """The state of the running version is in two partitions, as its last batch was planned."""
     settings, job = site.context.settings, site.context.job
-    planned = offsets_text([{0: 7}], job.shuffle_partitions)
+    planned = offsets_text([{0: 7}], site.context.session_settings("4.1"))
     write(site.context.client, f"{settings.checkpoint}/1/offsets/0", planned)
     return replace(site.context, job=replace(job, shuffle_partitions=3))
 

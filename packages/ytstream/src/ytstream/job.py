@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from .cluster.client import Client
 from .schema.columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
 from .settings import spark_conf
-from .settings.job_settings import DEFAULT_CONFIG, Settings
-from .settings.resources import sizes_of
+from .settings.job_settings import DEFAULT_CONFIG, ROCKSDB, Settings
+from .settings.resources import executor_overhead, sizes_of, state_memory_mib
 
 if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
     from pyspark.sql import DataFrame
@@ -202,8 +202,8 @@ class JobContext:
 
         ``spark`` is the version of Spark.
         """
-        stateful = self.job.kind.is_stateful
-        wanted = spark_conf.of_session(self.guarantee.name, stateful=stateful, spark=spark)
+        store = state_store_of(self.settings, self.job)
+        wanted = spark_conf.of_session(self.guarantee.name, state_store=store, spark=spark)
         return self.settings.spark_confs | spark_conf.filled(wanted, self.values)
 
     def make(self, target: str) -> str:
@@ -215,8 +215,17 @@ class JobContext:
 Connection = JobContext
 
 
+def state_store_of(settings: Settings, job: Job) -> str | None:
+    """Return where the job keeps its state; None for a job without state.
+
+    That of a job that ran before is known once the ledger was read: see recovery/state_check.py.
+    """
+    return (settings.state_store or ROCKSDB) if job.kind.is_stateful else None
+
+
 def conf_values(settings: Settings, job: Job) -> dict[str, Any]:
     """Return the values that confs.filled() puts into braces."""
+    is_rocksdb, sizes = state_store_of(settings, job) == ROCKSDB, sizes_of(settings)
     return {
         **vars(settings),
         **vars(job),
@@ -225,5 +234,7 @@ def conf_values(settings: Settings, job: Job) -> dict[str, Any]:
         "files": settings.files,
         "python": settings.submit.python,
         "java": settings.submit.java,
-        "executor_failures": MOST_FAILURES // sizes_of(settings).executors,
+        "executor_failures": MOST_FAILURES // sizes.executors,
+        "state_memory_mib": state_memory_mib(settings) if is_rocksdb else None,
+        "executor_overhead": executor_overhead(settings, sizes) if is_rocksdb else None,
     }

@@ -23,6 +23,7 @@ from tests.support.helpers import (
 from ytstream.ledger import positions
 from ytstream.ledger.positions import MARKER
 from ytstream.provisioning import job_objects
+from ytstream.recovery.state_check import with_state_store
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 
@@ -633,6 +634,33 @@ def test_a_state_of_another_number_of_partitions_is_refused(driver_of: DriverOf)
     text = refusal(lambda: driver.start(new_process=True))
     assert "has 2 partitions" in text
     assert "set shuffle_partitions=2 in job.py" in text
+
+
+@pytest.mark.parametrize(("was", "now"), [("memory", "rocksdb"), ("rocksdb", "memory")])
+def test_a_state_of_another_store_is_refused(driver_of: DriverOf, was: str, now: str) -> None:
+    driver = driver_of("at_least_once", "window")
+    driver.configure(state_store=was)
+    driver.run(3)
+    driver.configure(state_store=now)
+    text = refusal(lambda: driver.start(anew=True))
+    assert f'was written with state_store = "{was}"' in text
+    assert f'set state_store = "{was}" or leave the key out' in text
+    driver.rewind("latest")
+    driver.run(3)
+
+
+@pytest.mark.parametrize("was", ["memory", "rocksdb"])
+def test_a_state_stays_in_its_store_where_the_configuration_names_none(
+    driver_of: DriverOf, was: str
+) -> None:
+    driver = driver_of("at_least_once", "window")
+    assert with_state_store(driver.context).settings.state_store is None
+    driver.configure(state_store=was)
+    driver.run(3)
+    driver.configure(state_store=None)
+    assert with_state_store(driver.context).settings.state_store == was
+    driver.rewind("latest")
+    assert with_state_store(driver.context).settings.state_store is None
 
 
 @pytest.mark.parametrize(

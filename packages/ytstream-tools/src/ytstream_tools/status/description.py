@@ -7,7 +7,7 @@ from pathlib import Path
 
 from yt.yson import yson_to_json
 
-from ytstream.job import Job, conf_values
+from ytstream.job import Job, conf_values, state_store_of
 from ytstream.ledger import ledger_rows
 from ytstream.schema.columns import Column
 from ytstream.schema.table_schema import table_schema
@@ -44,15 +44,15 @@ def conf_table(job: Job, settings: Settings) -> str:
     """Return a table of every setting, its value and its reason."""
     values = conf_values(settings, job)
     values["dyn_batch_size"] = settings.dyn_batch_size or "(by the queues' size)"
-    stateful, spark = job.kind.is_stateful, version_of("pyspark")
+    store, spark = state_store_of(settings, job), version_of("pyspark")
     parts = {
         "the Spark session": (
-            *spark_conf.of_session(job.guarantee, stateful=stateful, spark=spark),
+            *spark_conf.of_session(job.guarantee, state_store=store, spark=spark),
         ),
         "a driver on this machine": spark_conf.LOCAL,
         "spark-submit": spark_conf.SUBMIT,
         "the reader of each queue": spark_conf.READER,
-        "the writer": (*spark_conf.WRITER[stateful], *spark_conf.SINK),
+        "the writer": (*spark_conf.WRITER[job.kind.is_stateful], *spark_conf.SINK),
     }
     rows = [
         (part, conf.key, value, conf.reason)

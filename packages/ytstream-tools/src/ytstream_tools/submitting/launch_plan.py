@@ -16,11 +16,11 @@ from ytstream.cluster import operation
 from ytstream.declaration.archive import archive
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.job import JobContext
+from ytstream.job import JobContext, state_store_of
 from ytstream.settings import environment, toml_file
-from ytstream.settings.job_settings import Settings
+from ytstream.settings.job_settings import ROCKSDB, Settings
 from ytstream.settings.plain_path import plain_file
-from ytstream.settings.resources import Resources, sizes_of
+from ytstream.settings.resources import Resources, executor_overhead, sizes_of
 from ytstream.settings.submit_section import SubmitSection
 from ytstream.text_table import table
 from ytstream.version import __version__, version_of
@@ -85,6 +85,13 @@ class LaunchPlan:
             return None
         here = given if given.startswith("yt:/") else str(plain_file(self.folder.parent / given))
         return f"{here}#{ENVIRONMENT}"
+
+    @property
+    def executor_overhead(self) -> str | None:
+        """The memory outside an executor's heap; None: as Spark has it."""
+        if state_store_of(self.settings, self.context.job) == ROCKSDB:
+            return executor_overhead(self.settings, self.sizes)
+        return None
 
     @property
     def shipped(self) -> Iterator[Path]:
@@ -160,8 +167,12 @@ def shown(plan: LaunchPlan) -> str:
     """Return the tables of what is started: processes, settings, files."""
     sizes, settings, submit = plan.sizes, plan.settings, plan.submit
     processes = [
-        (of, count, int(sizes[f"{of}_cores"]), sizes[f"{of}_memory"], sizes.limit(of), where)
-        for of, count in (("driver", 1), ("executor", sizes.executors))
+        (of, count, int(sizes[f"{of}_cores"]), sizes[f"{of}_memory"], limit, where)
+        for of, count, overhead in (
+            ("driver", 1, None),
+            ("executor", sizes.executors, plan.executor_overhead),
+        )
+        for limit in [sizes.limit(of, overhead)]
         for where in [sizes.given[f"{of}_memory"].where]
     ]
     about = {

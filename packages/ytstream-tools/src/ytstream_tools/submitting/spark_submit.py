@@ -64,6 +64,7 @@ def given(plan: LaunchPlan, dump: Path) -> dict[str, str]:
     """Return the settings of Spark and SPYT that the call has."""
     values = plan.context.values
     values["executor_failures"] = MOST_FAILURES // plan.sizes.executors
+    values["executor_overhead"] = plan.executor_overhead
     return {
         **{name.lower().replace("_", "."): "-" for name in _NEUTRAL},
         **plan.sizes.confs,

@@ -38,7 +38,7 @@ from ..log import RUNNING, GrowthThresholds, say, warn
 from ..outputs.tablet_overflow import TabletOverflow, judged, overflow_of
 from ..provisioning import job_objects
 from ..provisioning.capacity import CapacityCheck
-from ..recovery import start
+from ..recovery import start, state_check
 from ..recovery.completeness import CompletenessWriter
 from ..recovery.epoch import Epoch
 from ..recovery.stop_request import FAILED_PREFIX, tell_end
@@ -68,6 +68,7 @@ def run(context: JobContext, session: ExitStack) -> None:
     with explained(context.settings):
         context = job_objects.sized(context)
         start.preview(context)  # what it would refuse after Spark's start
+        context = state_check.with_state_store(context)
     say(STARTING)
     spark = open_session(context)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT

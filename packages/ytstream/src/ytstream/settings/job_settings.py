@@ -18,6 +18,8 @@ DEFAULT_CONFIG = Path("config/local.toml")
 
 #: Values of ``connector``: the runtime's own reader, writer and commit, or SPYT's.
 OWN, SPYT = "own", "spyt"
+#: Values of ``state_store``: Spark's providers of the same names.
+ROCKSDB, MEMORY = "rocksdb", "memory"
 
 #: A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions").
 ROWS_PER_TABLET_AND_TRANSACTION = 100_000
@@ -92,6 +94,8 @@ class Settings:
     )
     #: What reads, writes and moves the consumer: the runtime's own Java, or SPYT.
     connector: str = field(default=OWN, metadata=one_of(OWN, SPYT))
+    #: Where the state is kept. None: where it is already; that of a new job is in RocksDB.
+    state_store: str | None = field(default=None, metadata=one_of(ROCKSDB, MEMORY))
     #: A query that finishes no batch for this long, though rows wait, is restarted.
     stall_seconds: float = field(default=600.0, metadata=seconds(60, 24 * 3600))
     account: str | None = field(default=None, metadata=TEXT)

@@ -9,12 +9,14 @@ from typing import NamedTuple
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from .job_settings import Settings
-from .spark_conf import SIZES
+from .spark_conf import EXECUTOR_OVERHEAD, SIZES, STATE_MEMORY
 from .submit_section import MEMORY
 
 #: Spark adds this part of the memory to a process' limit, and at least so many MiB; the driver of a
 #: Python job gets more (YTsaurusOperationManager, NON_JVM_MEMORY_OVERHEAD_FACTOR).
 _DRIVERS_PART, _EXECUTORS_PART, _LEAST_MIB = 0.4, 0.1, 384
+#: What the states of an executor share in RocksDB if [spark] does not say (Spark, RocksDBConf).
+_STATE_MIB = 500
 _MEMORY = ('an amount of memory such as "4g" or "1500m"', MEMORY)
 _COUNT = ("a whole number from 1", re.compile(r"[1-9]\d{0,3}"))
 _MIB = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
@@ -54,15 +56,54 @@ class Resources:
         """The settings of Spark."""
         return {size.key: self[size.name] for size in SIZES}
 
-    def limit(self, of: str) -> str:
+    def limit(self, of: str, overhead: str | None = None) -> str:
         """Return the memory of a process with what Spark adds, as YTsaurus limits it."""
-        memory = self[f"{of}_memory"]
-        found = MEMORY.fullmatch(memory)
-        if found is None:
-            return memory
-        mib = int(found[1]) * _MIB[found[2].lower()]
+        mib = _mib(self[f"{of}_memory"])
         part = _DRIVERS_PART if of == "driver" else _EXECUTORS_PART
-        return f"{round(mib + max(part * mib, _LEAST_MIB))} MiB"
+        more = _overhead(mib, part) if overhead is None else _mib(overhead)
+        return f"{round(mib + more)} MiB"
+
+
+def state_memory_mib(settings: Settings) -> int:
+    """Return how much memory beside the heap RocksDB may take in each executor.
+
+    Raises JobError for a value under [spark] that is not a whole number.
+    """
+    given = settings.spark_confs.get(STATE_MEMORY, str(_STATE_MIB))
+    if re.fullmatch(r"[1-9]\d{0,6}", given) is None:
+        raise JobError(
+            f"[spark] {STATE_MEMORY} = {given!r}: wanted a whole number of MiB",
+            "correct it; nothing was started",
+            code=ErrorCode.CONFIG,
+        )
+    return int(given)
+
+
+def executor_overhead(settings: Settings, sizes: Resources) -> str:
+    """Return the memory outside the heap of an executor whose state is in RocksDB, in MiB.
+
+    What [spark] says wins. Raises JobError as state_memory_mib() does.
+    """
+    if (given := settings.spark_confs.get(EXECUTOR_OVERHEAD)) is not None:
+        if MEMORY.fullmatch(given) is None and not given.isdecimal():
+            raise JobError(
+                f"[spark] {EXECUTOR_OVERHEAD} = {given!r}: wanted {_MEMORY[0]}, or MiB as a number",
+                "correct it; nothing was started",
+                code=ErrorCode.CONFIG,
+            )
+        return given
+    mib = _mib(sizes["executor_memory"])
+    return str(round(_overhead(mib, _EXECUTORS_PART)) + state_memory_mib(settings))
+
+
+def _mib(memory: str) -> float:
+    """Return an amount in MiB; one without a unit is in MiB already, as Spark reads it."""
+    found = MEMORY.fullmatch(memory)
+    return int(found[1]) * _MIB[found[2].lower()] if found is not None else float(memory)
+
+
+def _overhead(mib: float, part: float) -> float:
+    return max(part * mib, _LEAST_MIB)
 
 
 def sizes_of(settings: Settings, words: Sequence[str] = ()) -> Resources:

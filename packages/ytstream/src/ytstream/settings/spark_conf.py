@@ -40,6 +40,10 @@ STATEFUL = _listed(_CONF["stateful"])
 GUARANTEES: Mapping[str, Sequence[Conf]] = {
     name: _listed(entries) for name, entries in _CONF["guarantee"].items()
 }
+#: By ``state_store``, for jobs with state.
+STATE_STORES: Mapping[str, Sequence[Conf]] = {
+    name: _listed(entries) for name, entries in _CONF["state_store"].items()
+}
 #: A driver that this process starts, on this machine.
 LOCAL = _listed(_CONF["local"])
 #: Given to spark-submit in addition to the session's.
@@ -67,6 +71,11 @@ WRITER: Mapping[bool, Sequence[Conf]] = {
 SINK = _listed(_CONF["sink"])
 
 
+#: What a user may give under [spark] although the job has a value for it.
+STATE_MEMORY = "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB"
+EXECUTOR_OVERHEAD = "spark.executor.memoryOverhead"
+TUNABLE = {STATE_MEMORY, EXECUTOR_OVERHEAD}
+
 #: Prefixes under which SPYT reads one setting (SparkConfYsonable, config/package.scala); the first
 #: wins over the others.
 ALIASES = ("spark.ytsaurus.", "spark.yt.", "spark.hadoop.yt.")
@@ -77,8 +86,16 @@ _SECRET = ("token", "secret", "password")
 
 def is_protected(key: str) -> bool:
     """Return whether the configuration may not set ``key``, whatever prefix it is written with."""
-    tables = (COMMON, STATELESS, STATEFUL, *GUARANTEES.values(), LOCAL, SUBMIT)
-    ours = {_bare(conf.key) for listed in tables for conf in listed}
+    tables = (
+        COMMON,
+        STATELESS,
+        STATEFUL,
+        *GUARANTEES.values(),
+        *STATE_STORES.values(),
+        LOCAL,
+        SUBMIT,
+    )
+    ours = {_bare(conf.key) for listed in tables for conf in listed} - TUNABLE
     return (
         _bare(key) in ours or key.startswith(_NEVER) or any(word in key.lower() for word in _SECRET)
     )
@@ -98,9 +115,13 @@ def _bare(key: str) -> str:
     return whole
 
 
-def of_session(guarantee: str, *, stateful: bool, spark: str) -> Iterator[Conf]:
-    """Yield the settings of a job's session that the Spark version ``spark`` knows."""
-    listed = (*COMMON, *(STATEFUL if stateful else STATELESS), *GUARANTEES[guarantee])
+def of_session(guarantee: str, *, state_store: str | None, spark: str) -> Iterator[Conf]:
+    """Yield the settings of a job's session that the Spark version ``spark`` knows.
+
+    ``state_store`` is None for a job without state.
+    """
+    state = (*STATEFUL, *STATE_STORES[state_store]) if state_store is not None else STATELESS
+    listed = (*COMMON, *state, *GUARANTEES[guarantee])
     yield from {conf.key: conf for conf in listed if conf.since <= spark}.values()
 
 

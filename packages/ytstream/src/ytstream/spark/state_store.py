@@ -15,6 +15,8 @@ FAILURES: Sequence[str] = (
 #: How many rows the state has, by Spark's own count: a metric of each operator with state (Spark,
 #: StateStoreWriter).
 ROWS = "numTotalStateRows"
+#: The bytes of the files of RocksDB: a metric of its own (Spark, RocksDBStateStoreProvider).
+_FILES = "rocksdbSstFileSize"
 #: Operators whose state is ids that came by, and no rows to come (Spark, statefulOperators).
 _IDS = "dedupe"
 
@@ -32,9 +34,16 @@ def remarks(
     """Yield what a person should know of a batch; nothing for a job without state."""
     operators = progress.get("stateOperators", ())
     rows = sum(operator["numRowsTotal"] for operator in operators)
-    size = sum(operator["memoryUsedBytes"] for operator in operators)
+    size = sum(
+        operator["memoryUsedBytes"] + operator.get("customMetrics", {}).get(_FILES, 0)
+        for operator in operators
+    )
+    has_files = any(_FILES in operator.get("customMetrics", {}) for operator in operators)
+    where, more = (
+        ("on the executors' disks", "disk") if has_files else ("in the executors' heaps", "memory")
+    )
     if said.is_new("state", size, large_state_bytes):
         yield (
-            f"the state has grown to {rows} rows, {size / 1024**2:.0f} MiB in the "
-            "executors' memory: shorten the watermark's delay, or give them more memory"
+            f"the state has grown to {rows} rows, {size / 1024**2:.0f} MiB {where}: shorten the "
+            f"watermark's delay, or give the executors more {more}"
         )
