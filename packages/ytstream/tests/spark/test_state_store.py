@@ -92,3 +92,4 @@ def test_a_state_that_grows_is_said_with_its_size(
     stream.send(200)
     grown = next(line for line in said(stream).splitlines() if "state has grown to" in line)
     assert grown.startswith("WARNING")
+    assert "on the executors' disks" in grown  # RocksDB, as a new job has it
