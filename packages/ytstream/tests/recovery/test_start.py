@@ -642,7 +642,7 @@ def test_a_state_of_another_store_is_refused(driver_of: DriverOf, was: str, now:
     driver.configure(state_store=was)
     driver.run(3)
     driver.configure(state_store=now)
-    text = refusal(lambda: driver.start(anew=True))
+    text = refusal(lambda: driver.start(new_process=True))
     assert f'was written with state_store = "{was}"' in text
     assert f'set state_store = "{was}" or leave the key out' in text
     driver.rewind("latest")
