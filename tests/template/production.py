@@ -19,7 +19,7 @@ from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
 from ytstream.provisioning import job_objects
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo.demo_tables import fill_reference, produce
-from ytstream_tools.submitting.version_history import WORKS, DeployedVersion, VersionHistory
+from ytstream_tools.submitting.version_history import DeployedVersion, StartState, VersionHistory
 
 _DAY = 86_400_000_000
 
@@ -50,7 +50,9 @@ def main(proxy: str, batches: int, count: int, commit: str) -> None:
     last = Head(1, "process 1 on host, a", 1, batches - 1, batches, ends, ids)
     context.client.insert_rows(settings.ledger, [*rows, head_row(last)])
     started = now.isoformat()
-    record = DeployedVersion("a", WORKS, {"commit": commit}, started=started, ended=started)
+    record = DeployedVersion(
+        "a", StartState.WORKS, {"commit": commit}, started=started, ended=started
+    )
     VersionHistory(context.client, settings).write(record)
 
 

@@ -22,7 +22,7 @@ from minicluster.release import node
 from tests.faults.operations.cluster import ALIAS, FINAL, NotDoneError, Site
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.demo.job_process import running
-from ytstream_tools.submitting.version_history import REFUSED, VersionHistory
+from ytstream_tools.submitting.version_history import StartState, VersionHistory
 
 ROWS = 4_000
 #: How long the cluster takes to declare a lost node, and the scheduler is away.
@@ -354,7 +354,7 @@ def _refused(here: Site) -> dict[str, Any] | None:
     """
     settings = here.context.settings
     for version in VersionHistory(here.client, settings).all():
-        if version.state == REFUSED:
+        if version.state == StartState.REFUSED:
             epoch = int(version.note["epoch"]) + 1
             written = [
                 str(entry.args.get("destination_path", ""))

@@ -25,8 +25,8 @@ from ytstream_tools.replay import revisions
 from ytstream_tools.replay.differences import OutputRows, difference, lines
 from ytstream_tools.replay.rehearsal import DIFFERS, RehearsalRequest, rehearse
 from ytstream_tools.replay.version_run import ClusterInput, RehearsedVersion
-from ytstream_tools.submitting.version_history import FAILED, REFUSED, WORKS, VersionHistory
 from ytstream_tools.submitting.version_history import DeployedVersion as Record
+from ytstream_tools.submitting.version_history import StartState, VersionHistory
 
 
 def _git(root: Path, *words: str) -> str:
@@ -231,7 +231,12 @@ def test_without_an_operation_the_deployed_commit_is_that_of_the_last_record(
         _git(repository, "rev-parse", "--short=12", "HEAD"),
     )
     for hour, (state, noted) in enumerate(
-        [(WORKS, "0123456789ab"), (WORKS, commit), (REFUSED, "abc"), (FAILED, "abc")]
+        [
+            (StartState.WORKS, "0123456789ab"),
+            (StartState.WORKS, commit),
+            (StartState.REFUSED, "abc"),
+            (StartState.FAILED, "abc"),
+        ]
     ):
         started = f"2026-11-23T1{hour}:00:00Z"
         records.write(Record(f"{hour}", state, {"commit": noted}, started=started))

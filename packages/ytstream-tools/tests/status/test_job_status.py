@@ -51,7 +51,7 @@ from ytstream_tools.status import (
 from ytstream_tools.status.job_status import RECENT, JobStatus
 from ytstream_tools.status.status_text import status
 from ytstream_tools.status.thresholds import LagThreshold
-from ytstream_tools.submitting.version_history import DeployedVersion
+from ytstream_tools.submitting.version_history import DeployedVersion, StartState
 
 
 def _lines(context: JobContext) -> list[list[str]]:
@@ -327,9 +327,9 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ContextOf) -> None:
         static=job_status.UnpublishedTables(1, ["//home/job/ledger.aside/x"]),
         operation=Operation("1-2-3-4", "running", started="2026-11-23T10:00:00Z"),
         versions=[
-            DeployedVersion("a", "works", {}),
+            DeployedVersion("a", StartState.WORKS, {}),
             DeployedVersion(
-                "b", "refused", _NOTE, "1-2-3-4", "root", "2026-11-23", "2026-11-24", "no"
+                "b", StartState.REFUSED, _NOTE, "1-2-3-4", "root", "2026-11-23", "2026-11-24", "no"
             ),
         ],
     )

@@ -36,21 +36,11 @@ from ytstream_tools.submitting import (
     version_history,
 )
 from ytstream_tools.submitting.launch_plan import LaunchPlan
-from ytstream_tools.submitting.replacement import (
-    BACK,
-    NOTHING,
-    ROLLED_BACK,
-    START,
-    WAIT,
-    decide,
-)
+from ytstream_tools.submitting.replacement import ROLLED_BACK, ReplacementStep, decide
 from ytstream_tools.submitting.version_history import (
-    FAILED,
-    REFUSED,
-    STARTED,
-    WORKS,
     DeployedVersion,
     PendingReplacement,
+    StartState,
     VersionHistory,
 )
 
@@ -175,52 +165,54 @@ def _plan(commit: str, files: str = "f", configuration: str = "g") -> Any:
     return made
 
 
-def _version(key: str, state: str, commit: str = "", **note: str) -> DeployedVersion:
+def _version(key: str, state: StartState, commit: str = "", **note: str) -> DeployedVersion:
     given = {"commit": commit or key, "files": "f", "configuration": "g", **note}
     return DeployedVersion(key, state, given, operation=f"op-{key}", started=key)
 
 
 def test_a_version_that_runs_and_works_is_left_alone() -> None:
-    mine = _version("b", WORKS)
-    assert decide(_plan("b"), mine, [mine], None, force=False).step == NOTHING
+    mine = _version("b", StartState.WORKS)
+    assert decide(_plan("b"), mine, [mine], None, force=False).step == ReplacementStep.NOTHING
     assert decide(_plan("b"), mine, [mine], None, force=True) == replacement.ReplacementDecision(
-        START, mine
+        ReplacementStep.START, mine
     )
 
 
 @pytest.mark.parametrize("part", ["files", "configuration"])
 def test_other_files_or_another_configuration_are_another_version(part: str) -> None:
     """A commit with changes has the same name as the next one with others."""
-    mine = _version("b", WORKS, **{part: "other"})
-    assert decide(_plan("b"), mine, [mine], None, force=False).step == START
+    mine = _version("b", StartState.WORKS, **{part: "other"})
+    assert decide(_plan("b"), mine, [mine], None, force=False).step == ReplacementStep.START
 
 
 def test_what_has_not_shown_that_it_works_is_nothing_to_come_back_to() -> None:
-    old, new = _version("a", WORKS), _version("b", STARTED)
+    old, new = _version("a", StartState.WORKS), _version("b", StartState.STARTED)
     begun = PendingReplacement("a", "f", "g")
     assert decide(_plan("c"), new, [new, old], begun, force=False).former == old
     assert decide(_plan("c"), new, [new, old], None, force=False).former is None
     assert decide(_plan("c"), new, [new, old], begun, force=True).former == old
-    assert decide(_plan("b"), new, [new, old], begun, force=False).step == WAIT
+    assert decide(_plan("b"), new, [new, old], begun, force=False).step == ReplacementStep.WAIT
 
 
 def test_a_refused_version_is_refused_again_until_it_is_forced() -> None:
-    old, bad = _version("a", WORKS), _version("b", REFUSED)
+    old, bad = _version("a", StartState.WORKS), _version("b", StartState.REFUSED)
 
     def again() -> None:
         decide(_plan("b"), old, [bad, old], None, force=False)
 
     assert "FORCE=1 tries it again. Nothing was stopped" in refusal(again)
-    assert decide(_plan("b"), old, [bad, old], None, force=True).step == START
+    assert decide(_plan("b"), old, [bad, old], None, force=True).step == ReplacementStep.START
     # A later start of it has worked.
-    good = _version("c", WORKS, "b")
-    assert decide(_plan("b"), old, [good, bad, old], None, force=False).step == START
+    good = _version("c", StartState.WORKS, "b")
+    assert (
+        decide(_plan("b"), old, [good, bad, old], None, force=False).step == ReplacementStep.START
+    )
 
 
 def test_a_roll_back_that_was_cut_off_goes_on() -> None:
-    old, bad = _version("a", WORKS), _version("b", REFUSED)
+    old, bad = _version("a", StartState.WORKS), _version("b", StartState.REFUSED)
     begun = PendingReplacement("a", "f", "g")
-    assert decide(_plan("b"), None, [bad, old], begun, force=False).step == BACK
+    assert decide(_plan("b"), None, [bad, old], begun, force=False).step == ReplacementStep.BACK
 
 
 # The stories of the page
@@ -238,14 +230,17 @@ def test_a_new_version_takes_the_place_of_the_old_one(site: Site) -> None:
     assert ended(site.context, first.id).state == "completed"  # asked, not aborted
     assert site.said[-1] == "this version runs: commit c2"
     assert "s between two batches, by part: the former version's end" in site.said[-2]
-    assert site.states() == [("c1", WORKS), ("c2", WORKS)]
+    assert site.states() == [("c1", StartState.WORKS), ("c2", StartState.WORKS)]
     assert site.versions.all()[1].how == "replaced by commit c2"
     assert site.versions.replacing() is None
     shown = status_text.status(site.context)
     assert f"operation {second.id}: running" in shown
     assert "replaced by commit c2" in shown
     listed = status_json.document(site.context, job_status.read(site.context))["versions"]
-    assert [(one["commit"], one["state"]) for one in listed] == [("c2", WORKS), ("c1", WORKS)]
+    assert [(one["commit"], one["state"]) for one in listed] == [
+        ("c2", StartState.WORKS),
+        ("c1", StartState.WORKS),
+    ]
 
 
 @pytest.mark.slow
@@ -262,7 +257,11 @@ def test_the_former_version_comes_back_and_the_refused_one_is_remembered(
     assert back.id != first.id
     assert back.note["commit"] == "c1"
     assert site.said[-1].startswith("rolled back: commit c2 was refused, commit c1 runs again")
-    assert site.states() == [("c1", WORKS), ("c2", REFUSED), ("c1", WORKS)]
+    assert site.states() == [
+        ("c1", StartState.WORKS),
+        ("c2", StartState.REFUSED),
+        ("c1", StartState.WORKS),
+    ]
     reason = {"fails": "its first attempt failed: ", "refused by spark-submit": "no such pool"}[
         what
     ]
@@ -271,7 +270,7 @@ def test_the_former_version_comes_back_and_the_refused_one_is_remembered(
     assert site.runs().id == back.id
     site.at("c2", "works")  # its cause is gone; the files are others, too
     assert site.replace(force=True) == 0
-    assert site.states()[-1] == ("c2", WORKS)
+    assert site.states()[-1] == ("c2", StartState.WORKS)
 
 
 @pytest.mark.journey
@@ -285,11 +284,11 @@ def test_a_version_without_a_batch_is_given_up_after_replace_seconds(site: Site)
 @pytest.mark.journey
 def test_where_nothing_runs_a_replacement_is_a_submit(site: Site) -> None:
     assert site.replace() == 0
-    assert site.states() == [("c1", WORKS)]
+    assert site.states() == [("c1", StartState.WORKS)]
     site.context.client.abort_operation(site.runs().id, message="a person")
     text = refusal(site.at("c2", "fails").replace)
     assert "the driver did not come to its first batch" in text
-    assert site.states()[-1] == ("c2", FAILED)  # there was nothing to come back to
+    assert site.states()[-1] == ("c2", StartState.FAILED)  # there was nothing to come back to
     assert "the driver did not come" in refusal(site.replace)  # tried again
 
 
@@ -299,7 +298,7 @@ def test_a_secret_is_exchanged_by_a_forced_replacement(site: Site) -> None:
     first = site.runs()
     assert site.replace(force=True) == 0
     assert site.runs().id != first.id
-    assert site.states() == [("c1", WORKS), ("c1", WORKS)]
+    assert site.states() == [("c1", StartState.WORKS), ("c1", StartState.WORKS)]
 
 
 # What is refused before anything is stopped
@@ -473,7 +472,7 @@ def _killed_and_repeated(
         if not version_history.now(site.context.client, one).ended
     ]
     assert [one.operation for one in kept] == [site.runs().id]
-    assert kept[0].state == WORKS
+    assert kept[0].state == StartState.WORKS
     return True
 
 

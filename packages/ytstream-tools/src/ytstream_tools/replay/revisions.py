@@ -19,7 +19,7 @@ from ytstream.job import JobContext
 from ytstream.recovery import stop_request
 from ytstream.settings import environment
 
-from ..submitting.version_history import STARTED, WORKS, VersionHistory
+from ..submitting.version_history import StartState, VersionHistory
 
 _NAME_IT = "name the commit to compare with: --commit REVISION"
 
@@ -52,7 +52,7 @@ def _recorded(context: JobContext) -> Mapping[str, Any]:
     """Return the record of the last version that was started and was not rolled back."""
     with suppress(YtError):  # the user may have no right to read the folder
         for one in VersionHistory(context.client, context.settings).all():
-            if one.state in (STARTED, WORKS):
+            if one.state in (StartState.STARTED, StartState.WORKS):
                 return one.note
     return {}
 

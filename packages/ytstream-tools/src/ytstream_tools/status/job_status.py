@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum, auto
 
 from ytstream.cluster import operation
 from ytstream.cluster.client import cluster_name, facts
@@ -26,9 +27,16 @@ RECENT = 10
 #: Versions that are shown.
 SHOWN = 5
 _DAY = timedelta(days=1)
-#: What may have become of a process: FAILED has said why, KILLED has not.
-NEVER, RUNNING, ENDED, FAILED, KILLED = "never started", "running", "ended", "failed", "killed"
-STATES = (NEVER, RUNNING, ENDED, FAILED, KILLED)
+
+
+class ProcessState(StrEnum):
+    """The status of the last process of a job: FAILED has said why, KILLED has not."""
+
+    NEVER = "never started"
+    RUNNING = auto()
+    ENDED = auto()
+    FAILED = auto()
+    KILLED = auto()
 
 
 @dataclass(frozen=True)
@@ -112,8 +120,7 @@ class JobStatus:
     head: Head | None
     #: The last batches, the newest one last.
     batches: Sequence[FinishedBatch]
-    #: One of STATES.
-    process: str
+    process: ProcessState
     #: What the last process has said at its end.
     how: str
     #: The process that holds the job's lock; empty without one.
@@ -269,7 +276,7 @@ def _waited(
     return None
 
 
-def _process(context: JobContext, head: Head | None) -> tuple[str, str, str]:
+def _process(context: JobContext, head: Head | None) -> tuple[ProcessState, str, str]:
     """Return the status of the process that has raised the epoch, its last word, and the holder.
 
     The last word of a process' name is another one each time that it names itself.
@@ -277,12 +284,12 @@ def _process(context: JobContext, head: Head | None) -> tuple[str, str, str]:
     lock = InstanceLock(context.client, context.settings.consumer)
     holder = next((owner for _, owner, _ in lock.holders()), "")
     if head is None:
-        return NEVER, "", holder
+        return ProcessState.NEVER, "", holder
     ended = stop_request.end_of(context, head.owner)
     if ended is not None:
-        return FAILED if ended.code else ENDED, ended.how, holder
+        return ProcessState.FAILED if ended.code else ProcessState.ENDED, ended.how, holder
     is_held = holder != "" and holder.rpartition(",")[0] == head.owner.rpartition(",")[0]
-    return RUNNING if is_held else KILLED, "", holder
+    return ProcessState.RUNNING if is_held else ProcessState.KILLED, "", holder
 
 
 def _state(context: JobContext, head: Head | None) -> StateSize | None:

@@ -20,7 +20,7 @@ from ytstream.job import REJECTED, JobContext
 from ytstream.log import say, warn
 
 from . import job_status
-from .job_status import STATES, JobStatus
+from .job_status import JobStatus, ProcessState
 
 _LOOP_SECONDS = 3600.0
 
@@ -59,7 +59,7 @@ def samples(context: JobContext, found: JobStatus) -> Iterator[Sample]:
         if not part.lag or part.seconds is not None:
             yield "ytstream_lag_seconds", where, part.seconds or 0.0
         yield "ytstream_queue_rows_total", where, part.end
-    for state in STATES:
+    for state in ProcessState:
         yield "ytstream_process_state", {"state": state}, float(found.process == state)
     if found.head is not None:
         yield from _of_batches(context, found)

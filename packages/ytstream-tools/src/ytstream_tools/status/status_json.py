@@ -31,7 +31,7 @@ def document(context: JobContext, found: JobStatus) -> dict[str, Any]:
         "cluster": {"name": found.cluster, "proxy": context.settings.proxy},
         "job": {"name": job.name, "guarantee": job.guarantee, "processing": job.processing},
         "process": {
-            "state": found.process,
+            "state": found.process.value,
             "owner": head.owner if head is not None else None,
             "said": found.how or None,
             "lock": found.holder or None,
@@ -130,7 +130,7 @@ def _version(one: DeployedVersion) -> Mapping[str, Any]:
         "files": one.identity[0] or None,
         "configuration": one.identity[1] or None,
         "user": one.user or None,
-        "state": one.state,
+        "state": one.state.value,
         "started": one.started or None,
         "ended": one.ended or None,
         "how": one.how or None,

@@ -7,9 +7,9 @@ from ytstream.job import JobContext
 from ytstream.recovery import spark_logs, staging
 from ytstream.text_table import Cell, counted, duration, table
 
-from ..submitting.version_history import REFUSED, WORKS, DeployedVersion
+from ..submitting.version_history import DeployedVersion, StartState
 from . import job_status
-from .job_status import KILLED, RECENT, RUNNING, FinishedBatch, JobStatus
+from .job_status import RECENT, FinishedBatch, JobStatus, ProcessState
 
 __all__ = ["RECENT", "status", "text"]
 
@@ -110,8 +110,8 @@ def process_line(found: JobStatus) -> str:
     if found.head is None:
         return "the job has not started yet"
     how = {
-        RUNNING: "it runs",
-        KILLED: "it was killed: its lock is free, and it has not said that it ended",
+        ProcessState.RUNNING: "it runs",
+        ProcessState.KILLED: "it was killed: its lock is free, and it has not said that it ended",
     }
     return f"epoch {found.head.epoch} of {found.head.owner}: {how.get(found.process, found.how)}"
 
@@ -125,7 +125,7 @@ def _state(found: JobStatus) -> Iterator[str]:
         yield f"{counted(found.epochs, 'restart')} in the last day"
     if found.connector:
         yield found.connector
-    if found.holder and found.process != RUNNING:
+    if found.holder and found.process != ProcessState.RUNNING:
         yield f"the lock is held by {found.holder}"
     if found.state is not None:
         rows = "not counted yet" if found.state.rows is None else counted(found.state.rows, "row")
@@ -183,8 +183,8 @@ def _versions(found: JobStatus) -> Iterator[str]:
 def _how(one: DeployedVersion) -> str:
     """Return the status of a version."""
     if one.ended:
-        return f"refused: {one.how}" if one.state == REFUSED else one.how
-    return "runs" if one.state == WORKS else "started, no batch is known"
+        return f"refused: {one.how}" if one.state == StartState.REFUSED else one.how
+    return "runs" if one.state == StartState.WORKS else "started, no batch is known"
 
 
 def _minute(given: str) -> str:

@@ -18,7 +18,7 @@ from ytstream.recovery import spark_logs
 from ytstream.text_table import Cell, counted, duration, table
 
 from . import job_status
-from .job_status import RUNNING, JobStatus, PartitionStatus
+from .job_status import JobStatus, PartitionStatus, ProcessState
 
 #: Columns and lines of a terminal that does not say how large it is.
 SIZE = (80, 24)
@@ -88,7 +88,7 @@ def _head(context: JobContext, found: JobStatus, width: int) -> Iterator[str]:
     if found.head is None:
         yield found.process
         return
-    said = f" ({found.how})" if found.how and found.process != RUNNING else ""
+    said = f" ({found.how})" if found.how and found.process != ProcessState.RUNNING else ""
     yield (
         f"{found.process}{said}, epoch {found.head.epoch}, "
         f"{counted(found.head.number, 'batch')}, {counted(found.epochs, 'restart')} in a day"

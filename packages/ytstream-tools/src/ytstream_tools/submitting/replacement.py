@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from enum import StrEnum, auto
 from pathlib import Path
 
 from ytstream.cluster import operation
@@ -27,12 +28,9 @@ from .first_batch import FirstBatchWait
 from .launch_checks import REPLACING
 from .launch_plan import LaunchPlan
 from .version_history import (
-    FAILED,
-    REFUSED,
-    STARTED,
-    WORKS,
     DeployedVersion,
     PendingReplacement,
+    StartState,
     StoredStartRecord,
     VersionHistory,
     is_same,
@@ -44,14 +42,25 @@ ROLLED_BACK = 5
 #: How long an operation that was ended may take to be final.
 _FINAL_SECONDS = 120.0
 _POLL_SECONDS = 0.5
-NOTHING, WAIT, BACK, START = "nothing", "wait", "back", "start"
+
+
+class ReplacementStep(StrEnum):
+    """What a replacement does first."""
+
+    #: The version runs already.
+    NOTHING = auto()
+    #: An earlier submitter has started it: wait for its first batch.
+    WAIT = auto()
+    #: It was refused, and the former version does not run: start the former version.
+    BACK = auto()
+    START = auto()
 
 
 @dataclass(frozen=True)
 class ReplacementDecision:
     """What is to be done, and the version to come back to."""
 
-    step: str
+    step: ReplacementStep
     former: DeployedVersion | None
 
 
@@ -70,24 +79,24 @@ def decide(
     """
     kept = {one.key: one for one in versions}
     former = kept.get(begun.former) if begun is not None else None
-    works = running is not None and running.state == WORKS
+    works = running is not None and running.state == StartState.WORKS
     if force:
-        return ReplacementDecision(START, running if works else former)
+        return ReplacementDecision(ReplacementStep.START, running if works else former)
     if running is not None and is_same(running, made):
         if works:
-            return ReplacementDecision(NOTHING, None)
-        if running.state == STARTED:
-            return ReplacementDecision(WAIT, former)
+            return ReplacementDecision(ReplacementStep.NOTHING, None)
+        if running.state == StartState.STARTED:
+            return ReplacementDecision(ReplacementStep.WAIT, former)
     last = latest(versions, made)
-    if last is not None and last.state == REFUSED:
+    if last is not None and last.state == StartState.REFUSED:
         if former is not None and begun is not None and _is_of(begun, last):
-            return ReplacementDecision(BACK, former)
+            return ReplacementDecision(ReplacementStep.BACK, former)
         raise JobError(
             f"this version ({last.named}) was refused at {last.ended[:19]}: {last.how}",
             "commit a correction; FORCE=1 tries it again. Nothing was stopped",
             code=ErrorCode.VERSION_REFUSED,
         )
-    return ReplacementDecision(START, running if works else former)
+    return ReplacementDecision(ReplacementStep.START, running if works else former)
 
 
 def _is_of(begun: PendingReplacement, version: DeployedVersion) -> bool:
@@ -151,17 +160,17 @@ class Replacement:
         running = self.running()
         begun = self.versions.replacing()
         decision = decide(self.made, running, self.versions.all(), begun, force=force)
-        if decision.step == NOTHING and running is not None:
+        if decision.step == ReplacementStep.NOTHING and running is not None:
             self.versions.replace(None)
             self.say(
                 f"nothing to do: operation {running.operation} runs this version already "
                 f"({running.named}); FORCE=1 replaces it all the same"
             )
             return 0
-        if decision.step == WAIT and running is not None:
+        if decision.step == ReplacementStep.WAIT and running is not None:
             self.say(f"operation {running.operation} was started before and has no batch yet")
             return self.tried(decision.former, lambda: self.waited(running, decision.former))
-        if decision.step == BACK and decision.former is not None:
+        if decision.step == ReplacementStep.BACK and decision.former is not None:
             self.say("this version was refused, and the former one was not brought back yet")
             return self.back(decision.former)
         return self.started(running, decision.former)
@@ -181,8 +190,8 @@ class Replacement:
         if found is None:
             return None
         version = self.versions.adopt(found)
-        if version.state == STARTED and self.wait(version).in_ledger(found):
-            version = replace(version, state=WORKS)
+        if version.state == StartState.STARTED and self.wait(version).in_ledger(found):
+            version = replace(version, state=StartState.WORKS)
             self.versions.write(version)
         return version
 
@@ -210,7 +219,9 @@ class Replacement:
         self.say(f"{launch_plan.shown(self.made)}\n")
         if running is not None:
             self.stop(running)
-        record = StoredStartRecord(self.versions, REFUSED if former is not None else FAILED)
+        record = StoredStartRecord(
+            self.versions, StartState.REFUSED if former is not None else StartState.FAILED
+        )
         made = replace(self.made, identity={**self.made.identity, "epoch": self.epoch()})
         limit = self.context.settings.submit.replace_seconds if former is not None else None
         began = time.monotonic()
@@ -237,11 +248,11 @@ class Replacement:
         try:
             done = self.wait(running, limit).first_batch()
         except JobError as error:
-            state = REFUSED if former is not None else FAILED
+            state = StartState.REFUSED if former is not None else StartState.FAILED
             self.versions.end(running, error.message.splitlines()[0], state)
             self.end(running.operation)
             raise
-        self.versions.write(replace(running, state=WORKS))
+        self.versions.write(replace(running, state=StartState.WORKS))
         return done
 
     def tried(self, former: DeployedVersion | None, start: Callable[[], str]) -> int:
@@ -265,7 +276,7 @@ class Replacement:
         found = self.operation()
         version = self.versions.adopt(found) if found is not None else None
         if version is not None and (
-            version.state == REFUSED or version.identity != former.identity
+            version.state == StartState.REFUSED or version.identity != former.identity
         ):
             self.end(version.operation)
             version = None
@@ -288,7 +299,7 @@ class Replacement:
                 f"see {self.context.make('logs')}, correct the cause, and {self.again}",
                 code=ErrorCode.ROLLBACK_FAILED,
             ) from error
-        self.versions.write(replace(version, state=WORKS))
+        self.versions.write(replace(version, state=StartState.WORKS))
         self.versions.replace(None)
         self.say(
             f"rolled back: commit {self.made.commit or 'none'} was refused, commit "

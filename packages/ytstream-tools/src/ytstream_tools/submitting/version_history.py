@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from enum import StrEnum, auto
 from typing import Any
 
 from ytstream.cluster import operation
@@ -20,11 +21,20 @@ from .fingerprint import identified
 from .launch_plan import LaunchPlan
 from .submission import StartRecord
 
-#: The status of a start: WORKS once it had a batch or a first look, REFUSED if the former version
-#: was brought back instead, FAILED if there was none.
-STARTED, WORKS, FAILED, REFUSED = "started", "works", "failed", "refused"
 KEPT = 50
 _RECORD, _SPEC, _REPLACING = "ytstream_version", "ytstream_spec", "ytstream_replacing"
+
+
+class StartState(StrEnum):
+    """The status of a start."""
+
+    STARTED = auto()
+    #: It had a batch, or found no row to read.
+    WORKS = auto()
+    #: It failed, and the former version was started again.
+    REFUSED = auto()
+    #: It failed, and there was no former version.
+    FAILED = auto()
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,7 @@ class DeployedVersion:
 
     #: The word that its submit was given.
     key: str
-    state: str
+    state: StartState
     #: What the operation's note says: commit, version, checksums, the epoch before the start.
     note: Mapping[str, Any]
     #: The id of the driver's operation; empty if none was started.
@@ -130,7 +140,9 @@ class VersionHistory:
             if one.operation == found.id:
                 return one
         version = version_of(found)
-        version = replace(version, state=getattr(known.get(version.key), "state", STARTED))
+        version = replace(
+            version, state=getattr(known.get(version.key), "state", StartState.STARTED)
+        )
         self.write(version, spec_of(self.client, found.id))
         return version
 
@@ -149,7 +161,9 @@ class VersionHistory:
             if one.ended and one.key not in needed:
                 self.client.remove(f"{self.folder}/{one.key}", recursive=True, force=True)
 
-    def end(self, version: DeployedVersion, how: str, state: str | None = None) -> DeployedVersion:
+    def end(
+        self, version: DeployedVersion, how: str, state: StartState | None = None
+    ) -> DeployedVersion:
         """Write how a version has ended, or is about to."""
         done = replace(version, ended=_now(), how=how, state=state or version.state)
         self.write(done)
@@ -177,7 +191,9 @@ def now(client: Client, version: DeployedVersion) -> DeployedVersion:
 def version_of(found: Operation) -> DeployedVersion:
     """Return the version that an operation's note describes."""
     key = str(found.note.get("submit") or found.id)
-    return DeployedVersion(key, STARTED, _plain(found.note), found.id, found.user, found.started)
+    return DeployedVersion(
+        key, StartState.STARTED, _plain(found.note), found.id, found.user, found.started
+    )
 
 
 def spec_of(client: Client, id_: str) -> Mapping[str, Any]:
@@ -202,8 +218,8 @@ class StoredStartRecord(StartRecord):
     """Writes the record of a start while it happens."""
 
     versions: VersionHistory
-    #: What a start that fails has been: REFUSED if the former version comes back.
-    failing: str = FAILED
+    #: What a start that fails has been: StartState.REFUSED if the former version comes back.
+    failing: StartState = StartState.FAILED
     found: DeployedVersion | None = field(default=None, init=False)
     seen: Sequence[tuple[str, float]] = ()
     times: dict[str, float] = field(default_factory=dict)
@@ -225,21 +241,23 @@ class StoredStartRecord(StartRecord):
         """Write that it works."""
         self.seen = seen
         if self.found is not None:
-            self.found = replace(self.found, state=WORKS)
+            self.found = replace(self.found, state=StartState.WORKS)
             self.versions.write(self.found)
 
     def failed(self, made: LaunchPlan, why: str) -> None:
         """Write that it does not work, and why."""
         note = {**made.identity, "commit": made.commit, "version": made.version}
         version = self.found or DeployedVersion(
-            made.identity["submit"], STARTED, note, started=_now()
+            made.identity["submit"], StartState.STARTED, note, started=_now()
         )
         self.versions.end(version, why.splitlines()[0], self.failing)
 
 
 def _version(found: Mapping[str, Any]) -> DeployedVersion:
-    texts = {key: str(value) for key, value in found.items() if key != "note"}
-    return DeployedVersion(**texts, note=_plain(found["note"]))
+    texts = {key: str(value) for key, value in found.items() if key not in ("note", "state")}
+    return DeployedVersion(
+        **texts, state=StartState(str(found["state"])), note=_plain(found["note"])
+    )
 
 
 def _plain(value: Any) -> Any:
