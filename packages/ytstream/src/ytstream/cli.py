@@ -136,7 +136,7 @@ def parser(package: str, known: Registry | None = None) -> argparse.ArgumentPars
     )
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in known.commands.items():
-        added = commands.add_parser(name, help=command.help, description=command.help)
+        added = commands.add_parser(name, help=command.help, description=command.description)
         default = f"default: {DEFAULT_CONFIG}"
         added.add_argument(
             "--config", metavar="FILE", type=Path, default=DEFAULT_CONFIG, help=default

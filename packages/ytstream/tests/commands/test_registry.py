@@ -30,6 +30,15 @@ def test_each_command_runs_in_one_way() -> None:
         assert (command.run is None) != (command.offline is None), command.name
 
 
+def test_the_help_of_a_command_says_what_it_needs_and_changes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.run("bids", lambda: pytest.fail("imported"), ["rewind", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "No other process of the job may run. Changes the ledger, the consumer" in shown
+
+
 def test_without_the_tools_help_says_which_package_has_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,6 +56,13 @@ class Command:
     #: Answers without a cluster where it returns an exit code: a dry run that asks nothing.
     without_cluster: Callable[[JobContext, argparse.Namespace], int | None] | None = None
 
+    @property
+    def description(self) -> str:
+        """The text of ``COMMAND --help``."""
+        needs = " No other process of the job may run." if self.needs_stopped_job else ""
+        changes = f" Changes {self.changes}." if self.changes else ""
+        return f"{self.help}{needs}{changes}"
+
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         """Add all arguments but --config."""
         self.arguments(parser)
