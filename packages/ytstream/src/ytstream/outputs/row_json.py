@@ -37,26 +37,38 @@ _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 def written(columns: StructType) -> Expression:
-    """Return the columns of a row as JSON."""
+    """Return the columns of a row as JSON; of one that is too long for a table its beginning."""
+    text = exact(columns)
+    beginning = F.substring(text, 1, BEGINNING).alias("$beginning")
+    return F.when(
+        F.octet_length(text) > LONGEST, _inexact("longer than 16 MiB as JSON", beginning)
+    ).otherwise(text)
+
+
+def exact(columns: StructType) -> Expression:
+    """Return the columns of a row as JSON of any length."""
     plain = _plain(columns)
     row = F.struct(*columns.names).cast(plain)
     text = F.to_json(row, {**_OPTIONS})
     again = F.from_json(text, plain, {**_OPTIONS})
     # Of the other types JSON keeps every value.
     is_text = {
-        field.name: ~F.to_json(F.struct(row.getField(field.name))).contains(_REPLACED)
-        if _has(MapType, field.dataType)  # cannot be compared
-        else again.getField(field.name).eqNullSafe(row.getField(field.name))
-        for field in plain
-        if has_string(field.dataType)
+        field.name: _is_text(field, row, again) for field in plain if has_string(field.dataType)
     }
-    if is_text:
-        every = reduce(Expression.__and__, is_text.values())
-        text = F.when(every, text).otherwise(_with_base64(row, plain, is_text))
-    beginning = F.substring(text, 1, BEGINNING).alias("$beginning")
-    return F.when(
-        F.octet_length(text) > LONGEST, _inexact("longer than 16 MiB as JSON", beginning)
-    ).otherwise(text)
+    if not is_text:
+        return text
+    every = reduce(Expression.__and__, is_text.values())
+    return F.when(every, text).otherwise(_with_base64(row, plain, is_text))
+
+
+def _is_text(field: StructField, row: Expression, again: Expression) -> Expression:
+    """Return whether JSON keeps a column; ``again`` is the row out of its JSON."""
+    value = row.getField(field.name)
+    if _has(MapType, field.dataType):  # cannot be compared
+        return ~F.to_json(F.struct(value)).contains(_REPLACED)
+    if isinstance(field.dataType, StringType) and hasattr(F, "is_valid_utf8"):  # since Spark 4
+        return F.coalesce(F.is_valid_utf8(value), F.lit(True))
+    return again.getField(field.name).eqNullSafe(value)
 
 
 def readable(columns: StructType, strings: Collection[str]) -> Expression:

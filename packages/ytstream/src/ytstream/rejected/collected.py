@@ -13,7 +13,7 @@ from functools import reduce
 from itertools import chain
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructType
 
@@ -38,6 +38,14 @@ _TOO_LONG = "\n"
 Collected = tuple[str, int, int, str, str]
 
 
+def is_possible(spark: SparkSession) -> bool:
+    """Return whether this Spark can send what Lines.java gathers from a task to the driver.
+
+    Spark 3.5 cannot: it wants to send a projection with it (ScalaAggregator.inputProjection).
+    """
+    return int(spark.version.partition(".")[0]) >= 4
+
+
 def with_lines(
     rows: DataFrame,
     row: StructType,
@@ -53,9 +61,7 @@ def with_lines(
     position = [F.col(name) for name in INNER_POSITION.values()]
     words = [queue, *position, _number(reason, reasons)]
     # Null with a null in it, unlike concat_ws(): then a line is missing, and all rows are read.
-    line = F.concat(
-        *chain.from_iterable((word, F.lit(" ")) for word in words), row_json.written(row)
-    )
+    line = F.concat(*chain.from_iterable((word, F.lit(" ")) for word in words), row_json.exact(row))
     written = F.when(_bytes(row) > MOST_OF_A_TASK, F.lit(_TOO_LONG)).otherwise(line)
     return rows.withColumn(LINE, F.when(reason.isNotNull(), written))
 

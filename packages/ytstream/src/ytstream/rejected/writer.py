@@ -3,10 +3,10 @@
 The query streams the rows that pass. The others it counts, and where they are few it collects them:
 see collected.py. They are written then, in a request of the driver's.
 
-Where they are many, or SPYT's connector runs, the batch reads its rows once more. A plan with state
-runs once, and one plan cannot give two kinds of rows. So they go through the part of the batch's
-plan that gives each row its reason: there Spark has put the batch's rows in the queues' place, and
-the time in the batch's entry of the offset log in the clock's
+Where they are many, with SPYT's connector and with Spark 3.5 the batch reads its rows once more. A
+plan with state runs once, and one plan cannot give two kinds of rows. So they go through the part
+of the batch's plan that gives each row its reason: there Spark has put the batch's rows in the
+queues' place, and the time in the batch's entry of the offset log in the clock's
 (MicroBatchExecution.runBatch). The rows of a queue do not change, so both readings give a row the
 same reason, and a batch that runs again does so, too.
 """
