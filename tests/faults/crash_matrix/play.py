@@ -256,7 +256,7 @@ class Stage:
         settings, faults = self.context.settings, self.cluster.client.faults
         paths = {
             "ledger": settings.ledger,
-            "aside": settings.aside,
+            "aside": settings.staging,
             "output": settings.output,
             "queue": settings.queues[0],
         }

@@ -464,7 +464,7 @@ class Oracle:
         )
 
     def _ids_aside(self, context: JobContext) -> set[int]:
-        folder = f"{context.settings.aside}/output"
+        folder = f"{context.settings.staging}/output"
         if not self.client.exists(folder):
             return set()
         return {

@@ -103,12 +103,12 @@ def _with_tables(context: JobContext) -> JobContext:
 def test_provision_makes_the_folders(provisioned_of: ContextOf) -> None:
     context = _with_tables(provisioned_of("transactional"))
     client, settings = context.client, context.settings
-    assert {client.get(f"{path}/@type") for path in (settings.output, settings.aside)} == {
+    assert {client.get(f"{path}/@type") for path in (settings.output, settings.staging)} == {
         "map_node"
     }
     assert job_objects.provision(context) == []
     listed = job_objects.check(context)
-    assert settings.aside in listed
+    assert settings.staging in listed
     assert "into a static table of its own" in listed
     client.remove(settings.output)
     assert "tables: missing" in refusal(lambda: job_objects.require(context))
@@ -120,7 +120,7 @@ def test_provision_makes_the_folders(provisioned_of: ContextOf) -> None:
 
 
 class Driver:
-    """A driver of epoch 7 whose batches write tables aside without Spark."""
+    """A driver of epoch 7 whose batches stage tables without Spark."""
 
     def __init__(self, context: JobContext, epoch: int = 7) -> None:
         self.context, self.static_tables = context, StaticTables(Epoch(epoch, ME))
@@ -131,7 +131,7 @@ class Driver:
         self.start(epoch)
 
     def write(self, *batches: int, epoch: int = 7, output: str = "output") -> list[StagedTable]:
-        """Write tables aside; the row of each holds its batch."""
+        """Stage tables; the row of each holds its batch."""
         tables = [StagedTable(output, epoch, batch) for batch in batches]
         columns = resolved("OUTPUTS", [Column("batch", "int64")])
         schema = table_schema(columns).to_yson_type()
@@ -175,7 +175,7 @@ class Driver:
         """Return the names of all that is in the folder."""
         return sorted(map(str, self.client.list(self.settings.output)))
 
-    def aside(self) -> list[str]:
+    def staged(self) -> list[str]:
         return [table.name for table in staging.written(self.client, self.settings)]
 
 
@@ -201,7 +201,7 @@ def test_a_table_is_published_when_the_head_has_its_batch(driver: Driver) -> Non
     assert driver.publish() == []
     driver.commit([first])
     assert driver.publish() == names(first)
-    assert driver.aside() == names(second)
+    assert driver.staged() == names(second)
     assert driver.publish() == names(first)
     driver.commit([second])
     assert driver.publish() == names(first, second)
@@ -215,7 +215,7 @@ def test_the_head_of_another_epoch_publishes_nothing(driver: Driver) -> None:
     driver.static_tables._written.pop(newer)
     driver.commit([newer], folder=8)
     assert driver.publish() == []
-    assert driver.aside() == names(table, newer)
+    assert driver.staged() == names(table, newer)
 
 
 def test_a_driver_that_was_frozen_leaves_publication_to_the_newer_one(
@@ -240,7 +240,7 @@ def test_the_next_start_publishes_what_the_ledger_names_and_removes_the_rest(
     driver.write(0, epoch=6)
     driver.commit(named)
     assert driver.settle() == names(*named)
-    assert driver.aside() == []
+    assert driver.staged() == []
 
 
 def test_a_table_that_the_ledger_has_forgotten_is_not_removed(
@@ -252,7 +252,7 @@ def test_a_table_that_the_ledger_has_forgotten_is_not_removed(
     driver.commit([first, second])
     driver.client.delete_rows(driver.settings.ledger, [{"kind": "batch", "number": 1}])
     assert driver.settle() == names(second)
-    assert driver.aside() == names(first)
+    assert driver.staged() == names(first)
     said = f"{first.path_in(driver.settings)}: the ledger does not know any more whether its batch"
     assert [said in message for message in caplog.messages] == [True]
     assert said in status(driver.context)
@@ -311,9 +311,9 @@ def test_a_start_leaves_a_newer_drivers_table(driver: Driver) -> None:
     """A frozen driver that settles late would remove what its successor has just written."""
     (newer,) = driver.write(0, epoch=8)
     assert driver.settle(epoch=8) == []
-    assert driver.aside() == names(newer)
+    assert driver.staged() == names(newer)
     assert driver.settle(epoch=9) == []
-    assert driver.aside() == []
+    assert driver.staged() == []
 
 
 def test_what_readers_have_taken_away_is_not_published_again(driver: Driver) -> None:
@@ -333,10 +333,10 @@ def test_an_orphan_that_is_still_being_written_goes_with_a_later_start(driver: D
     with driver.client.Transaction(transaction_id=transaction):
         driver.client.lock(path, mode="exclusive")
     assert driver.settle() == []
-    assert driver.aside() == names(table)
+    assert driver.staged() == names(table)
     driver.client.abort_transaction(transaction)
     assert driver.settle(epoch=9) == []
-    assert driver.aside() == []
+    assert driver.staged() == []
 
 
 def test_a_move_whose_reply_is_lost_has_happened(
@@ -349,7 +349,7 @@ def test_a_move_whose_reply_is_lost_has_happened(
     assert driver.publish() == names(*tables)
     assert cluster.client.faults.get(lost).hits
     assert driver.static_tables.waiting == {}
-    assert driver.aside() == []
+    assert driver.staged() == []
     assert caplog.messages == []
 
 
@@ -380,9 +380,9 @@ def test_a_table_that_was_removed_unpublished_is_named(
 
 def test_something_else_in_the_place_of_the_folder_aside_holds_no_table(driver: Driver) -> None:
     """A job without static outputs looks there, too, and has not claimed that name."""
-    driver.client.remove(driver.settings.aside, recursive=True)
-    driver.client.create("table", driver.settings.aside)
-    assert driver.aside() == []
+    driver.client.remove(driver.settings.staging, recursive=True)
+    driver.client.create("table", driver.settings.staging)
+    assert driver.staged() == []
 
 
 def test_foreign_tables_stay_as_they_are(driver: Driver, caplog: pytest.LogCaptureFixture) -> None:

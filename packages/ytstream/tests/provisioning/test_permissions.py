@@ -65,7 +65,7 @@ def job(provisioned_of: ContextOf) -> Iterator[JobContext]:
     settings = replace(settings, outputs=shown)
     context = replace(context, settings=settings, job=static(context.job, "output"))
     client = context.client
-    for path in (shown["output"], settings.aside):
+    for path in (shown["output"], settings.staging):
         client.create("map_node", path, recursive=True)
     yield from _connected(context)
 

@@ -321,7 +321,7 @@ def test_a_static_output_is_complete_when_its_tables_are_published(driver_of: Dr
     job = replace(driver.context.job, static=("output",))
     driver.run(5)
     context = replace(driver.context, job=job)
-    aside = f"{driver.settings.aside}/output"
+    aside = f"{driver.settings.staging}/output"
     driver.client.create("table", f"{aside}/{driver.epoch.number:08}-{1:010}", recursive=True)
     assert [*read(context).outputs] == ["output"]  # of a batch that has not happened
     driver.client.create("table", f"{aside}/{driver.epoch.number:08}-{0:010}", recursive=True)

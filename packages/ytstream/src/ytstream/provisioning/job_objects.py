@@ -116,7 +116,7 @@ def check(context: JobContext) -> str:
     rows = [("queue", queue, "ok") for queue in settings.queues]
     rows.append(("consumer", settings.consumer, "ok"))
     rows += [(name, path, "ok") for name, path in settings.outputs.items()]
-    rows += [("aside", settings.aside, "ok")] if context.job.static else []
+    rows += [("staging", settings.staging, "ok")] if context.job.static else []
     rows += [("reference", settings.reference, "ok")] if settings.reference else []
     rows.append(("checkpoint", settings.checkpoint, "ok"))
     rows.append(("ledger", settings.ledger, "ok"))
@@ -212,7 +212,9 @@ def _outputs(
             DeclaredObject(name, settings.outputs[name], "map_node", attributes=folder)
         )
     if job.static:
-        yield from inspect(DeclaredObject("aside", settings.aside, "map_node", attributes=folder))
+        yield from inspect(
+            DeclaredObject("staging", settings.staging, "map_node", attributes=folder)
+        )
 
 
 def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) -> DeclaredObject:

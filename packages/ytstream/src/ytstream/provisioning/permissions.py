@@ -92,7 +92,7 @@ def _running(job: Job, settings: Settings) -> Iterator[Permission]:
     yield Permission("write", "the consumer's folder", folder, "the lock of the running job")
     folders = {"checkpoint": settings.checkpoint}
     folders |= {name: settings.outputs[name] for name in job.static}
-    folders |= {"aside": settings.aside} if job.static else {}
+    folders |= {"staging": settings.staging} if job.static else {}
     for name, path in folders.items():
         yield Permission("read", name, path, "what is in the folder")
         yield Permission("write", name, path, "to make and to move what is in it")

@@ -54,13 +54,13 @@ class StagedTable:
 
     def path_in(self, settings: Settings) -> str:
         """Return where the table is until it is published."""
-        return f"{settings.aside}/{self.output}/{self.name}"
+        return f"{settings.staging}/{self.output}/{self.name}"
 
 
 def written(client: Client, settings: Settings) -> list[StagedTable]:
     """Return all staged tables; those of one output are in the order of time."""
     try:
-        found = client.get(settings.aside)
+        found = client.get(settings.staging)
     except YtError as error:
         if error.is_resolve_error():
             return []

@@ -128,9 +128,9 @@ class Settings:
         return self.outputs["output"]
 
     @property
-    def aside(self) -> str:
+    def staging(self) -> str:
         """The folder in which tables of static outputs wait for their publication."""
-        return aside_of(self.ledger)
+        return staging_of(self.ledger)
 
     @property
     def files(self) -> str:
@@ -153,7 +153,7 @@ class Settings:
         return f"yt:/{self.checkpoint}"
 
 
-def aside_of(ledger: str) -> str:
+def staging_of(ledger: str) -> str:
     """Return the folder of the tables that the ledger at this path may name."""
     return f"{ledger}-aside"
 
@@ -230,7 +230,7 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     pairs = ((path, other) for path in paths for other in paths)
     problems += [f"{path} is inside {o}" for path, o in pairs if path.startswith(f"{o}/")]
     owned = {
-        aside_of: "tables of static outputs",
+        staging_of: "tables of static outputs",
         files_of: "the files that `submit` ships",
         versions_of: "the records of what was submitted",
     }
