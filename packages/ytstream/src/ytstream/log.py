@@ -55,7 +55,7 @@ def failure_in(lines: Sequence[str]) -> tuple[int, str] | None:
 
 @dataclass
 class GrowthThresholds:
-    """Figures that grow for hours: each is said when it passes a limit, and when it has doubled."""
+    """Decides when to log a growing figure: above its limit, then each time it has doubled."""
 
     _figures: dict[str, float] = field(default_factory=dict)
 

@@ -34,7 +34,7 @@ MOST_REJECTED = 100
 
 @dataclass(frozen=True)
 class CapturedBatch:
-    """The rows of one batch, and of each where it was."""
+    """The rows of one batch, each with its position."""
 
     name: str
     rows: Sequence[CapturedRow]

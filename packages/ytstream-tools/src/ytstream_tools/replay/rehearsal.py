@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class RehearsalRequest:
-    """What is rehearsed."""
+    """What to rehearse, and with which versions."""
 
     config: Path
     #: How many of the last batches, or those that ended after a time.

@@ -42,7 +42,7 @@ class JobEvent:
 
 @dataclass(frozen=True)
 class Period:
-    """What was read."""
+    """The batches and the events of a period."""
 
     head: Head
     #: Those of the period that were read, in their order, and the last ones, whatever their age.

@@ -111,7 +111,7 @@ class UnpublishedTables:
 
 @dataclass(frozen=True)
 class JobStatus:
-    """What one look has found."""
+    """The status of a job, read at one time."""
 
     time: datetime
     cluster: str

@@ -51,7 +51,7 @@ Sample = tuple[str, Mapping[str, str], float]
 
 
 def samples(context: JobContext, found: JobStatus) -> Iterator[Sample]:
-    """Yield the figures of one look."""
+    """Yield the figures of one reading."""
     yield "ytstream_up", {}, 1
     for part in found.partitions:
         where = {"queue": part.queue, "partition": str(part.number)}
@@ -131,7 +131,7 @@ class Collector:
 
 
 def once(context: JobContext) -> str:
-    """Return the text of one look. Raises what the look raises."""
+    """Return the text of one reading. Raises what the reading raises."""
     found = [*samples(context, job_status.read(context))]
     registry = prometheus_client.CollectorRegistry()
     registry.register(Collector(context.job.name, lambda: found))

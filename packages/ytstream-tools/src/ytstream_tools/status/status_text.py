@@ -20,7 +20,7 @@ def status(context: JobContext) -> str:
 
 
 def text(context: JobContext, found: JobStatus) -> str:
-    """Return what one look has found, for people."""
+    """Return the status as text for people."""
     return "\n".join(
         (
             *_queues(context, found),

@@ -21,7 +21,7 @@ _PAUSE_SECONDS = 2.0
 
 @dataclass
 class IdleSignal:
-    """Looks until a process has said so once, or has finished a batch."""
+    """Writes once that no row waits, unless a batch has finished before."""
 
     context: JobContext
     is_over: bool = False

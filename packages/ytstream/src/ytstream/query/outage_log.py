@@ -10,7 +10,7 @@ _LINE_SECONDS = 60.0
 
 @dataclass
 class OutageLog:
-    """Since when, how many tries, and what was said of it."""
+    """When an outage began, the number of attempts, and the last message."""
 
     since: float
     count: int = 0

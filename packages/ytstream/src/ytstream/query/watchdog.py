@@ -41,7 +41,7 @@ _MISSING = 500
 
 @dataclass
 class Watchdog:
-    """Remembers what it saw of one query, and what it has said."""
+    """What was last seen of one query, and what was logged about it."""
 
     context: JobContext
     epoch: Epoch

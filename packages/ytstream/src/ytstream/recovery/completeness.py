@@ -37,7 +37,7 @@ PERIOD_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class CompletenessMark:
-    """What holds for outputs, and of which."""
+    """A time before which every row has been processed, and the outputs that say so."""
 
     #: The attribute that says it.
     name: str
@@ -53,7 +53,7 @@ class CompletenessMark:
 
 @dataclass
 class CompletenessWriter:
-    """Writes it into the outputs of a running job, at most once in a period; a failure waits."""
+    """Writes the mark into the outputs of a running job once per period. Ignores failures."""
 
     _next: float = field(default_factory=lambda: time.monotonic() + PERIOD_SECONDS)
     #: What was true stays true: a row that waits may be older than the margin had to assume.

@@ -23,7 +23,7 @@ _CLOCK = re.compile(r"\b(current_|localtimestamp|curdate|unix_timestamp)", re.IG
 
 @dataclass(frozen=True)
 class SkippedRows:
-    """How many rows of one micro-batch are in no finished row."""
+    """How many rows of one micro-batch were rejected or late."""
 
     #: Reason -> rows. None: not counted, since Spark has found that no row can come out at all.
     rejected: Mapping[str, int] | None = field(default_factory=dict)
