@@ -137,7 +137,7 @@ _LIST = (
         "there twice.",
         f"{_DOC}Idempotent receiver, Common configuration errors; Write guarantees",
         "documented",
-        "The plan is walked before the start; one that does not carry the key through is refused.",
+        "The plan is checked before the start: a plan that drops the key is an error.",
     ),
     Rule(
         "queue-key", "lost",
@@ -154,7 +154,7 @@ _LIST = (
         "Spark Expression.deterministic (rand, uuid and their like are seeded at each run); clocks "
         "are fixed only while the checkpoint exists",
         "source",
-        "The plan is walked before the start, and such an expression is refused by name.",
+        "The plan is checked before the start, and the error names the expression.",
     ),
     Rule(
         "not-one-to-one", "lost",
@@ -162,7 +162,7 @@ _LIST = (
         "that are made of several ones have no key that a replay gives again.",
         f"{_DOC}Idempotent receiver, When to use it",
         "documented",
-        "The plan is walked before the start; what is not one row for one row is refused.",
+        "The plan is checked before the start: anything but one row for one row is an error.",
     ),
     # -- reading and writing ---------------------------------------------------------------------
     Rule(
@@ -269,7 +269,7 @@ _LIST = (
         "skips rows or reads them again.",
         "SPYT YtStreamingSource.commit; YtQueueOffset",
         "derived",
-        "A queue that is listed twice is refused.",
+        "A queue that is listed twice is an error.",
     ),
     Rule(
         "composite-types", "stalled",

@@ -55,7 +55,7 @@ def html(context: JobContext, found: Period, cluster: str, now: datetime) -> str
     root = element(None, "html", lang="en")
     head, body = element(root, "head"), element(root, "body")
     element(head, "meta", charset="utf-8")
-    # A page that would ask another server is refused by the browser itself.
+    # The browser blocks a page that would ask another server.
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     element(head, "meta", http_equiv="Content-Security-Policy", content=policy)
     element(head, "meta", name="viewport", content="width=device-width, initial-scale=1")

@@ -1,7 +1,7 @@
 """Reads the analysed plan of transform(): one row out of one row, the same in every replay.
 
-An allow-list: an operator that is not known to be 1:1 is refused. Spark cannot see whether a Python
-UDF reads a clock or a service; only a reader of the code can.
+An allow-list: an operator that is not known to be 1:1 is rejected. Spark cannot see whether a
+Python UDF reads a clock or a service. Only a reader of the code can.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Remarks of `check`: settings that remove rows of a queue, perhaps before the job has read them.
 
-A queue belongs to its producers, so nothing is refused here.
+A queue belongs to its producers, so this only warns.
 """
 
 from collections.abc import Iterator, Mapping

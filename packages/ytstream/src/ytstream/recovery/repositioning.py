@@ -38,7 +38,7 @@ def rewind(
     that outputs hold under the same positions.
     The marks of these outputs are written after the head: a process that dies in between has moved
     the job, and `rewind` asks for ``overwrite`` again. The second one moves the job as the first
-    did, and no row was read meanwhile, since a start is refused too. Raises JobError before any row
+    did, and no row was read meanwhile, since a start also fails. Raises JobError before any row
     is moved.
     """
     found = _verified(context, to, rows, overwrite=overwrite)

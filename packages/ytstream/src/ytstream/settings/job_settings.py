@@ -110,7 +110,7 @@ class Settings:
     #: The part of a micro-batch's rows that REJECT or the watermark may keep out; more of them end
     #: the job.
     reject_limit: float = field(default=0.5, metadata=_PART)
-    #: Spark settings of the user's own; those that a guarantee needs are refused.
+    #: Spark settings of the user's own. Settings that a guarantee needs are an error.
     spark: Mapping[str, Any] = field(default_factory=dict, metadata=_CONFS)
     submit: SubmitSection = field(default_factory=SubmitSection, metadata=_SUBMIT)
 
