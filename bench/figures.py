@@ -1,4 +1,4 @@
-"""What the stored runs of a case say: medians, quartiles, and how each way is beside the base."""
+"""What the stored runs of a case say: medians, quartiles, and each way compared with the base."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _way(name: str, found: Mapping[str, Any]) -> Way:
     )
 
 
-def beside(base: Way, other: Way, of: Callable[[Way], Sequence[float]]) -> Spread:
+def relative_to(base: Way, other: Way, of: Callable[[Way], Sequence[float]]) -> Spread:
     """Return a figure relative to the base's in the same round."""
     pairs = zip(of(base), of(other), strict=True)
     return Spread.of([mine / theirs for theirs, mine in pairs if theirs] or [float("nan")])
@@ -199,8 +199,8 @@ def goals(found: Mapping[str, Any]) -> Iterator[Goal]:
     measured = ways(found)
     base, job = next(iter(measured.values())), measured[JOB]
     figures: Mapping[str, Callable[[], float]] = {
-        RATE: lambda: beside(base, job, rates).middle,
-        PROCESSOR: lambda: beside(base, job, own).middle,
+        RATE: lambda: relative_to(base, job, rates).middle,
+        PROCESSOR: lambda: relative_to(base, job, own).middle,
         REQUESTS: job.asked,
         SECONDS: lambda: job.p50 / base.p50,
     }

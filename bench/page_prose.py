@@ -39,7 +39,7 @@ What the missed goals are made of:
 
 - **Rows per second.** Of a `transactional` `map` batch of 1.65 s, 0.03 s are outside of Spark's \
 tasks: taking the batch over 7 ms, gathering its tasks 6, the audit 8, the record 6; the \
-verification, 22 ms, runs beside the tasks. The rest of the difference is in the tasks: the job \
+verification, 22 ms, runs next to the tasks. The rest of the difference is in the tasks: the job \
 counts rows where they are read and where they are written, and the listing counts none.
 - **Processor seconds.** The job asks SPYT for the position of each row, for its audit, and SPYT \
 builds a map for each row then. The job has it back by another collector \

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from bench.cases import CURVES, EIGHT, JOB, NOOP
-from bench.figures import PARTS, Spread, Way, beside, busy, goals, own, rates, ways
+from bench.figures import PARTS, Spread, Way, busy, goals, own, rates, relative_to, ways
 from bench.request_kinds import MASTER, TABLETS
 from bench.sources import LOADS, PRICES
 from bench.started import PARTS as OF_A_START
@@ -28,10 +28,10 @@ def table(*rows: Sequence[str]) -> Iterator[str]:
 
 
 def overview(cases: Stored) -> Iterator[str]:
-    """Yield what each case costs beside its base, a line each."""
+    """Yield what each case costs compared with its base, a line each."""
     rows: list[Sequence[str]] = [
-        ("case", "beside", "rows per second", "of its", "processor seconds", "requests per batch",
-         "batch p50, p95 (s)"),
+        ("case", "compared with", "rows per second", "of its", "processor seconds",
+         "requests per batch", "batch p50, p95 (s)"),
     ]  # fmt: skip
     for name, found in cases.items():
         measured = ways(found)
@@ -41,8 +41,8 @@ def overview(cases: Stored) -> Iterator[str]:
             f"[{found['title']}](#every-round) `{name}`",
             "" if is_base else base.name,
             Spread.of(job.rates).text("{:,.0f}"),
-            "" if is_base else beside(base, job, rates).text(),
-            "" if is_base else beside(base, job, own).text(),
+            "" if is_base else relative_to(base, job, rates).text(),
+            "" if is_base else relative_to(base, job, own).text(),
             f"{job.asked():.0f}" + ("" if is_base else f" of {base.asked():.0f}"),
             f"{job.p50:.2f}, {job.p95:.2f}",
         ))  # fmt: skip
@@ -119,7 +119,7 @@ def starts(found: Found) -> Iterator[str]:
     alls = [Spread.of(totals(found, kind)) for kind in KINDS]
     rows.append(("in all (quartiles)", *(spread.text("{:.1f}") for spread in alls)))
     ratios = (spread.middle / alls[0].middle for spread in alls)
-    rows.append(("beside the first start", *(f"{ratio:.2f}" for ratio in ratios)))
+    rows.append(("compared with the first start", *(f"{ratio:.2f}" for ratio in ratios)))
     yield from table(*rows)
 
 
@@ -163,7 +163,7 @@ def prices(cases: Stored) -> Iterator[str]:
             rate, other = (median(ways(cases[name])[JOB].rates) for name in (exact, loose))
             used, less = (median(ways(cases[name])[JOB].own) for name in (exact, loose))
             rows.append((
-                f"here, `{exact}` beside `{loose}`",
+                f"here, `{exact}` compared with `{loose}`",
                 f"{rate:,.0f} rows per second instead of {other:,.0f}, {used:.2f} processor "
                 f"seconds per million rows instead of {less:.2f}",
                 "this page",

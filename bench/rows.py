@@ -1,4 +1,4 @@
-"""How fast rows go through the minicluster's two front ends, alone or beside another commit's."""
+"""How fast rows go through the minicluster's two front ends; `beside` compares two commits."""
 
 from __future__ import annotations
 

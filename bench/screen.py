@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from bench.cases import CASES, CURVES, EIGHT, STARTS, WAYS
-from bench.figures import PARTS, Spread, Way, beside, busy, goals, own, rates, ways
+from bench.figures import PARTS, Spread, Way, busy, goals, own, rates, relative_to, ways
 from bench.request_kinds import MASTER, TABLETS
 from bench.started import PARTS as OF_A_START
 from bench.starts import FIRST, KINDS, totals
@@ -46,23 +46,24 @@ def _title(found: Mapping[str, Any]) -> str:
 def _rates(found: Mapping[str, Any], measured: Mapping[str, Way], base: Way) -> Table:
     lines = [busy(found).text, *(goal.text for goal in goals(found))]
     table = Table(
-        "way", "rows per second (quartiles)", f"beside {base.name}", "batch p50, s", "p95, s",
-        "requests per idle second", "behind", title=_title(found), caption="\n".join(lines),
+        "way", "rows per second (quartiles)", f"compared with {base.name}", "batch p50, s",
+        "p95, s", "requests per idle second", "behind", title=_title(found),
+        caption="\n".join(lines),
     )  # fmt: skip
     for name, way in measured.items():
         idle = "" if way.idle is None else f"{sum(way.idle.values()):.1f}"
         behind = "" if way.behind is None else str(way.behind)
-        cells = Spread.of(way.rates).text("{:.0f}"), beside(base, way, rates).text()
+        cells = Spread.of(way.rates).text("{:.0f}"), relative_to(base, way, rates).text()
         table.add_row(name, *cells, f"{way.p50:.2f}", f"{way.p95:.2f}", idle, behind)
     return table
 
 
 def _processor(measured: Mapping[str, Way], base: Way) -> Table:
-    names = [*PARTS.values(), "all but the minicluster", f"beside {base.name}"]
+    names = [*PARTS.values(), "all but the minicluster", f"compared with {base.name}"]
     table = Table("way", *names, title="Processor seconds per million rows")
     for name, way in measured.items():
         parts = [f"{median(way.processor[part]):.2f}" for part in PARTS]
-        table.add_row(name, *parts, Spread.of(way.own).text(), beside(base, way, own).text())
+        table.add_row(name, *parts, Spread.of(way.own).text(), relative_to(base, way, own).text())
     return table
 
 
@@ -94,7 +95,9 @@ def of_starts(found: Mapping[str, Any]) -> Iterator[Table]:
         table.add_row(text, *(f"{_median(found, kind, part):.2f}" for kind in KINDS))
     alls = [Spread.of(totals(found, kind)) for kind in KINDS]
     table.add_row("in all (quartiles)", *(spread.text() for spread in alls))
-    table.add_row("beside the first start", *(f"{spread.middle / first:.2f}" for spread in alls))
+    table.add_row(
+        "compared with the first start", *(f"{spread.middle / first:.2f}" for spread in alls)
+    )
     yield table
     rounds = Table("start", *map(str, range(1, len(totals(found, FIRST)) + 1)), title="Every round")
     for kind, text in KINDS.items():

@@ -41,22 +41,22 @@ class Price(NamedTuple):
 
 PRICES = (
     Price(
-        "SPYT, transactional beside at least once",
+        "SPYT, transactional compared with at least once",
         "a join: 26 200 rows per second instead of 22 700; windows: 14 000 instead of 13 900",
         f"[SPYT, exactly-once guarantee]({SPYT_PAGE})",
     ),
     Price(
-        "SPYT, idempotent beside transactional",
+        "SPYT, idempotent compared with transactional",
         "pass through: 2 000 rows per second instead of 2 600",
         f"[SPYT, exactly-once guarantee]({SPYT_PAGE})",
     ),
     Price(
-        "Kafka, transactional producer beside `acks=all`",
+        "Kafka, transactional producer compared with `acks=all`",
         "60 000 messages per second instead of 100 000, p99 45 ms instead of 15 ms",
         "[Conduktor](https://www.conduktor.io/blog/kafka-exactly-once-performance-cost.md)",
     ),
     Price(
-        "Flink, exactly once into Kafka beside at least once",
+        "Flink, exactly once into Kafka compared with at least once",
         "a row is seen after about a minute instead of below 100 ms: readers wait for the commit",
         "[Confluent Cloud for Flink, delivery guarantees]"
         "(https://docs.confluent.io/cloud/current/flink/concepts/delivery-guarantees.html)",

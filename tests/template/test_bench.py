@@ -70,7 +70,7 @@ def test_figures_are_relative_to_the_base_of_the_same_round() -> None:
     assert [*found] == [LISTING, JOB, NOOP]
     assert listing.rates == [1_000, 500]
     assert job.rates == [2_000, 1_000]
-    assert figures.beside(listing, job, figures.rates) == figures.Spread(2.0, 2.0, 2.0)
+    assert figures.relative_to(listing, job, figures.rates) == figures.Spread(2.0, 2.0, 2.0)
     assert listing.own == pytest.approx([525.0, 1_025.0])
     assert job.own == pytest.approx([275.0, 525.0])
     assert (listing.p50, listing.p95) == pytest.approx((2.5, 5.55))
