@@ -32,8 +32,8 @@ from ytstream_tools.testing.job_stream import Stream, wait
 pytestmark = pytest.mark.spark
 
 ROWS = 400
-#: Rows of random values in one batch.
-PIECE = 20_000
+#: Rows of random values in one batch, and in one request: the minicluster takes seconds for them.
+PIECE = 5_000
 
 
 def test_the_sources_compile_with_this_spark(spark: SparkSession) -> None:
