@@ -318,14 +318,21 @@ def test_rows_that_a_rewind_reads_again_and_accepts_are_not_replayed(rejecting: 
     assert ids == sorted([f"{n:02}" for n in range(10)] + [f"{n:02}" for n in range(6)])
 
 
-def test_rows_that_transform_drops_stay_unless_they_are_to_go(rejecting: Rejecting) -> None:
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_rows_that_transform_drops_stay_unless_they_are_to_go(
+    rejecting: Rejecting, is_shuffled: bool
+) -> None:
+    """After a shuffle the tasks do not tell, and halves of the rows are tried."""
     stream = rejecting(TEXTS, {"all": "true"})
     _send(stream, _texts(10))
     stream.drain()
     chosen = stream.context.job.transform
-    stream.redeclare(
-        reject={"last": "id = '09'"}, transform=lambda rows: chosen(rows.filter("id < '03'"))
-    )
+
+    def transform(rows: DataFrame) -> DataFrame:
+        some = chosen(rows.filter("id < '03'"))
+        return some.repartition(3) if is_shuffled else some
+
+    stream.redeclare(reject={"last": "id = '09'"}, transform=transform)
     said = _replayed(stream)
     assert said.startswith("3 rows went into the outputs; 7 stay in //")
     assert "1 of them since REJECT rejects them again, 6 of them since transform() or" in said
