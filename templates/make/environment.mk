@@ -18,8 +18,8 @@ ifeq ($(findstring localhost,$(no_proxy)),)
 export no_proxy := $(if $(no_proxy)$(NO_PROXY),$(or $(no_proxy),$(NO_PROXY))$(comma))127.0.0.1,localhost,::1
 export NO_PROXY := $(no_proxy)
 endif
-# Python reads its path files (*.pth) in the locale's encoding, and Java the names of files: ASCII has no other letters.
-ifneq (,$(filter C POSIX,$(or $(LC_ALL),$(LC_CTYPE),$(LANG),C)))
+# Python reads its path files (*.pth) in the locale's encoding, and Java the names of files: others than UTF-8 lack letters.
+ifeq (,$(filter %.UTF-8 %.utf-8 %.UTF8 %.utf8,$(or $(LC_ALL),$(LC_CTYPE),$(LANG),C)))
 export LC_ALL := C.UTF-8
 endif
 # Class paths, PYTHONPATH and environments of Python end there; none of them has a way to quote it.

@@ -302,7 +302,16 @@ def test_a_recipe_reaches_this_machine_without_a_proxy(folder: Path, name: str) 
     assert seen["no_proxy"] == seen["NO_PROXY"] == f"intra.example.com,{here}"
 
 
-@pytest.mark.parametrize("locale", [{}, {"LANG": "C"}, {"LANG": "ru_RU.UTF-8", "LC_ALL": "C"}])
+@pytest.mark.parametrize(
+    "locale",
+    [
+        {},
+        {"LANG": "C"},
+        {"LANG": "ru_RU.UTF-8", "LC_ALL": "C"},
+        {"LC_ALL": "ru_RU.KOI8-R"},
+        {"LANG": "ru"},
+    ],
+)
 def test_a_recipe_has_a_locale_with_every_letter(folder: Path, locale: dict[str, str]) -> None:
     """Python reads the path files of an environment in the locale's encoding."""
     assert _seen(folder, **locale)["LC_ALL"] == "C.UTF-8"

@@ -64,8 +64,17 @@ def test_tests_may_give_spark_other_options() -> None:
     assert here["PYSPARK_SUBMIT_ARGS"] == "--master local[1] pyspark-shell"
 
 
-@pytest.mark.parametrize("locale", [{}, {"LANG": "C"}, {"LANG": "ru_RU.UTF-8", "LC_ALL": "POSIX"}])
-def test_java_reads_every_letter_in_an_ascii_locale(locale: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "locale",
+    [
+        {},
+        {"LANG": "C"},
+        {"LANG": "ru_RU.UTF-8", "LC_ALL": "POSIX"},
+        {"LANG": "C.UTF-8", "LC_ALL": "xx_XX.UTF-8"},  # ssh has passed it on
+        {"LC_CTYPE": "ru_RU.KOI8-R"},
+    ],
+)
+def test_java_reads_every_letter_whatever_the_locale(locale: dict[str, str]) -> None:
     here = dict(locale)
     environment.prepare_spark(here, {}, "")
     assert here["LC_ALL"] == "C.UTF-8"

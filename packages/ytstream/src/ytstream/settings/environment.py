@@ -5,6 +5,7 @@ machine, and git. What `make` keeps from pip, uv and Python is in the Makefile: 
 there is a Python.
 """
 
+import locale
 import os
 import re
 import socket
@@ -96,7 +97,22 @@ def prepare_spark(
     # Otherwise Java asks for the address of the machine's name, which not every network knows.
     environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     environment["PYSPARK_SUBMIT_ARGS"] = environment.get(OWN_SUBMIT_ARGS) or submit_args
-    # In an ASCII locale Java reads "?" for the other letters of a path (sun.jnu.encoding).
-    locale = next(filter(None, map(environment.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "C")
-    if locale in ("C", "POSIX"):
+    # Java reads "?" for the letters of a path that the locale lacks (sun.jnu.encoding).
+    name = next(filter(None, map(environment.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "C")
+    if not _is_utf8(name):
         environment["LC_ALL"] = "C.UTF-8"
+
+
+def _is_utf8(name: str) -> bool:
+    """Return whether the system has this locale, and in UTF-8.
+
+    ssh passes names on that the other machine may lack. Programs are in the locale C then.
+    """
+    before = locale.setlocale(locale.LC_CTYPE)
+    try:
+        locale.setlocale(locale.LC_CTYPE, name)
+        return locale.nl_langinfo(locale.CODESET) == "UTF-8"
+    except locale.Error:
+        return False
+    finally:
+        locale.setlocale(locale.LC_CTYPE, before)
