@@ -51,12 +51,12 @@ GUARDS: Mapping[str, Guard] = {
     "planned_behind": Guard("ytstream.recovery.checkpoint_dir._fits", "plan_behind_the_head"),
     "consumer_unchecked": Guard("ytstream.query.batch.verify_head", "verify_no_consumer"),
     "no_watch": Guard(
-        "ytstream.query.watchdog.Watch._verify",
+        "ytstream.query.watchdog.Watchdog._verify",
         "watch_no_consumer",
         "packages/ytstream/tests/query/test_watchdog.py::test_a_consumer_that_something_else_moved_ends_it",
     ),
     "no_put_back": Guard(
-        "ytstream.query.watchdog.Watch._put_back",
+        "ytstream.query.watchdog.Watchdog._put_back",
         "put_no_consumer_back",
         "packages/ytstream/tests/query/test_watchdog.py::test_a_consumer_that_is_behind_is_put_back",
     ),
