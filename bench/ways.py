@@ -31,6 +31,7 @@ from ytstream.connector.tablet_transactions import Tablets
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.query import supervisor
+from ytstream.query.stop_signal import StopSignal
 from ytstream.settings import spark_conf
 from ytstream.spark import session
 
@@ -153,7 +154,7 @@ def _transformed(context: JobContext, events: DataFrame, spark: SparkSession) ->
 @contextmanager
 def _supervised(context: JobContext, spark: SparkSession) -> Iterator[StreamingQuery]:
     """Run the job as `run` does; the lock, which costs a ping in five seconds, is left out."""
-    stop = threading.Event()
+    stop = StopSignal()
     own = replace(context, client=connect(context.settings))
     tablets = Tablets(spark._jvm, own.settings)
     runner = supervisor.QueryRunner(own, spark, tablets, stop)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sys
 import threading
@@ -43,8 +42,10 @@ from ytstream.cluster.client import connect
 from ytstream.guarantees.transactional import Transactional
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
+from ytstream.query.batch_outcome import failed_of
 from ytstream.settings import spark_conf
 from ytstream.spark import session
+from ytstream.spark.spark_errors import cause
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream, wait
 
@@ -161,8 +162,8 @@ def first_run(stream: Stream) -> str:
             wait(is_drained, query)
         except StreamingQueryException as error:
             # Around it are lines of Python's code, and a plan that names the fence.
-            found = re.search(r"RuntimeError: batch \S+ failed: (.*)", str(error))
-            return found[1] if found else str(error)
+            failed = failed_of(stream.batch.outcomes)
+            return cause(str(failed.failure if failed is not None else error))
     return ""
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ytstream.cluster.client import connect
 from ytstream.errors import JobError
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, Stream
 
@@ -40,7 +41,7 @@ def end_of(stream: Stream, is_running: Callable[[], bool], deed: Callable[[], No
 @contextmanager
 def _running(stream: Stream) -> Iterator[tuple[Wait, list[BaseException]]]:
     """Run the job in a thread, stopped at the end; yield a function that waits, and its errors."""
-    context, stop = stream.context, threading.Event()
+    context, stop = stream.context, StopSignal()
     # A client of its own: a client keeps its transaction for all threads.
     own = replace(context, client=connect(context.settings))
     runner = QueryRunner(own, stream.spark, stream.tablets, stop)

@@ -19,7 +19,7 @@ STEPS = {
     "write_head": "ytstream.query.batch.write_head",
     "publish": "ytstream.recovery.staging.publish",
     "remove": "ytstream.recovery.staging.remove",
-    "watch": "ytstream.query.watchdog.Watch",
+    "watch": "ytstream.query.watchdog.Watchdog",
     "read logs": "spark: MicroBatchExecution.populateStartOffsets",
     "plan": "spark: MicroBatchExecution.constructNextBatch",
     "write offsets": "spark: OffsetSeqLog.add",

@@ -19,6 +19,7 @@ from ytstream.cluster.client import connect
 from ytstream.connector.java import jvm_of
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.job import JobContext
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner, supervise
 
 #: Pauses after failures: the proof has many of them.
@@ -42,7 +43,7 @@ class Life:
     spark: SparkSession
     #: What has ended it by itself: a refusal, or the failures that the supervisor allows.
     error: BaseException | None = None
-    _stop: threading.Event = field(default_factory=threading.Event)
+    _stop: StopSignal = field(default_factory=StopSignal)
     _thread: threading.Thread | None = None
 
     def start(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -24,6 +23,7 @@ from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.log import RUNNING
 from ytstream.query import supervisor
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner
 from ytstream.recovery import start
 from ytstream.recovery.epoch import Epoch
@@ -133,7 +133,7 @@ def test_a_start_waits_and_raises_no_epoch(
     path = _path(context, name)
     client: Any = context.client
     client.unmount_table(path, sync=True)
-    runner = QueryRunner(context, None, own, threading.Event(), epoch)  # type: ignore[arg-type]
+    runner = QueryRunner(context, None, own, StopSignal(), epoch)  # type: ignore[arg-type]
     with pytest.raises(UnmountedError, match=f"{path} is unmounted, run: yt mount-table {path}"):
         runner.run()
     assert runner.epoch == epoch

@@ -38,6 +38,7 @@ from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head
 from ytstream.outputs.static_outputs import PAUSE_SECONDS, StaticTables
 from ytstream.provisioning import job_objects
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner
 from ytstream.recovery import staging
 from ytstream.recovery.epoch import Epoch
@@ -632,7 +633,7 @@ def test_the_running_job_publishes(stream_of: StreamOf) -> None:
     """Not its next batch or its next start: there is none."""
     stream = make_static(stream_of("transactional"), "output")
     stream.send(100)
-    stop, seen = threading.Event(), list[str]()
+    stop, seen = StopSignal(), list[str]()
     client = connect(stream.settings)  # the job's own is in its transactions
 
     def watch() -> None:

@@ -27,6 +27,7 @@ from ytstream.cluster import resharding
 from ytstream.cluster.client import connect
 from ytstream.outputs import tablet_overflow
 from ytstream.provisioning import capacity, job_objects
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, Stream, assert_exact
@@ -186,7 +187,7 @@ def _bids(stream: Stream, count: int) -> Iterator[list[dict[str, Any]]]:
 
 def _run(stream: Stream) -> None:
     """Run the job as a process does until every row is in a finished batch."""
-    stop = threading.Event()
+    stop = StopSignal()
     # A client keeps its transaction for all threads.
     context = replace(stream.context, client=connect(stream.settings))
     runner = QueryRunner(context, stream.spark, stream.tablets, stop)
@@ -214,8 +215,8 @@ def _run(stream: Stream) -> None:
 def _give_up(stream: Stream, cluster: Running) -> str:
     """Run the job as a process does until it ends; return why. The cluster refused one commit."""
     since = cluster.client.journal()[-1].n
-    runner = QueryRunner(stream.context, stream.spark, stream.tablets, threading.Event())
-    text = refusal(lambda: supervise(stream.context.job, runner, threading.Event()))
+    runner = QueryRunner(stream.context, stream.spark, stream.tablets, StopSignal())
+    text = refusal(lambda: supervise(stream.context.job, runner, StopSignal()))
     tried = cluster.client.journal("CommitTransaction", since=since)
     assert [entry.error["code"] for entry in tried if entry.error] == [TOO_MANY_ROWS]
     return text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -20,7 +21,7 @@ from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import sizing
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import ledger_rows
-from ytstream.ledger.ledger_rows import Head
+from ytstream.ledger.ledger_rows import BatchRow, Head
 from ytstream.log import GrowthThresholds
 from ytstream.outputs import tablet_overflow
 from ytstream.outputs.tablet_overflow import TabletOverflow, explained, judged, overflow_of
@@ -28,6 +29,9 @@ from ytstream.provisioning import capacity
 from ytstream.provisioning.capacity import CapacityCheck
 from ytstream.query import supervisor
 from ytstream.query.batch import Batch
+from ytstream.query.batch_log import BatchReport
+from ytstream.query.batch_outcome import BatchOutcome
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.spark.spark_errors import explained_spark
 
@@ -212,7 +216,7 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
         monkeypatch.setattr(supervisor, "overflow_of", lambda *_: None)
     context = _of_full_batches(provisioned_of("transactional", "window"))
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    runner = QueryRunner(context, *nothing, threading.Event())
+    runner = QueryRunner(context, *nothing, StopSignal())
     tries: list[str] = []
 
     def refuse() -> None:
@@ -223,10 +227,12 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
         StreamingQuery,
         SimpleNamespace(isActive=False, awaitTermination=refuse, _jsq=SILENT),
     )
-    batch = cast(
-        Batch,
-        SimpleNamespace(failure=None, reports={}, handed=("3-7", {"output": 440_000}), disk=None),
-    )
+    now = datetime.now(UTC)
+    done = BatchRow({}, {"output": 440_000}, now, now)
+    report = BatchReport(Head(3, folder=3, batch=7), done)
+    outcomes = {7: BatchOutcome("3-7", report)}
+    found = SimpleNamespace(outcomes=outcomes, static_tables=MagicMock(), disk=None)
+    batch = cast(Batch, found)
 
     def one_query() -> None:
         with explained_spark():
@@ -236,12 +242,12 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
         run=one_query,
         has_progressed=False,
         is_idle=False,
-        is_stop_asked=lambda: False,
+        hear_stop=lambda: None,
         refused=None,
     )
     job = replace(context.job, first_pause_seconds=0.0)
     with pytest.raises(JobError) as caught:
-        supervise(job, cast(QueryRunner, one), threading.Event())
+        supervise(job, cast(QueryRunner, one), StopSignal())
     assert len(tries) == (1 if is_judged else 5)
     assert ("is too large for its tables" in str(caught.value)) == is_judged
     assert ("gave up after 5 failures" in str(caught.value)) != is_judged

@@ -11,6 +11,7 @@ import yt.type_info as ti
 from tests.support.helpers import StreamOf, head_of, refusal, sampled
 from ytstream import Column
 from ytstream.provisioning import job_objects
+from ytstream.query.batch_outcome import failed_of
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
@@ -76,7 +77,9 @@ def test_a_value_that_the_declared_column_cannot_hold_ends_the_job(
         _alter(stream, change)
         stream.publish([{**row, "price": value} for row in rows])
         wait_for_failure(query)
-    failure = str(stream.batch.failure)
+    failed = failed_of(stream.batch.outcomes)
+    assert failed is not None
+    failure = str(failed.failure)
     assert "were altered while the job ran" in failure
     assert said in failure
     assert head_of(stream) == head

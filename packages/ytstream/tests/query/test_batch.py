@@ -20,6 +20,7 @@ from ytstream.ledger.ledger_rows import Head
 from ytstream.outputs.audit import RowRange, audit, ranges
 from ytstream.provisioning import job_objects
 from ytstream.query.batch import moved
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
@@ -276,7 +277,7 @@ def test_the_supervisor_says_what_ended_the_batch(stream_of: StreamOf, cluster: 
     stream.send(80)
     faults = cluster.client.faults
     pull = faults.add(method="PullConsumer", times=None, action="hold")
-    runner = QueryRunner(stream.context, stream.spark, stream.tablets, threading.Event())
+    runner = QueryRunner(stream.context, stream.spark, stream.tablets, StopSignal())
 
     def trim() -> None:
         faults.wait(pull)

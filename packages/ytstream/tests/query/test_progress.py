@@ -18,6 +18,7 @@ from ytstream.ledger.ledger_rows import BatchRow, Head
 from ytstream.ledger.offsets import Queue
 from ytstream.log import GrowthThresholds
 from ytstream.query.batch_log import BatchReport
+from ytstream.query.batch_outcome import BatchOutcome, BatchOutcomes
 from ytstream.query.progress import ProgressMonitor
 
 A, B = "//home/a", "//home/b"
@@ -62,6 +63,10 @@ def _report(
     return BatchReport(Head(3, folder=3, batch=batch, ends=ends), done, rejected or {})
 
 
+def _outcomes(reports: dict[int, BatchReport]) -> BatchOutcomes:
+    return {number: BatchOutcome(one.name, one) for number, one in reports.items()}
+
+
 def _query(*progress: Any) -> tuple[StreamingQuery, list[Any]]:
     listed = [*progress]
     query = SimpleNamespace(_jsq=SimpleNamespace(recentProgress=lambda: listed))
@@ -74,7 +79,8 @@ def test_an_idle_spell_hides_no_batch(caplog: pytest.LogCaptureFixture) -> None:
         0: _report(0, {A: {0: (0, 5)}}, {"output": 4}),
         1: _report(1, {A: {0: (5, 6)}}, {"output": 1}),
     }
-    monitor = ProgressMonitor(query, 3, 1, reports)
+    outcomes = _outcomes(reports)
+    monitor = ProgressMonitor(query, 3, 1, outcomes)
     with caplog.at_level("INFO", "job"):
         assert monitor.report()
         # Spark's idle progress has the number of the batch to come.
@@ -87,7 +93,7 @@ def test_an_idle_spell_hides_no_batch(caplog: pytest.LogCaptureFixture) -> None:
         "batch 3-0: read 5 · output 4 · 1.00 s",
         "batch 3-1: read 1 · output 1 · 0.50 s",
     ]
-    assert reports == {}
+    assert outcomes == {}
 
 
 def test_a_batch_that_has_only_written_has_a_line_and_one_that_did_nothing_has_none(
@@ -100,7 +106,7 @@ def test_a_batch_that_has_only_written_has_a_line_and_one_that_did_nothing_has_n
         1: _report(1, {}, {"output": 42, REJECTED: 0}),
     }
     with caplog.at_level("INFO", "job"):
-        assert ProgressMonitor(query, 3, 1, reports).report()
+        assert ProgressMonitor(query, 3, 1, _outcomes(reports)).report()
     assert caplog.messages == ["batch 3-1: read 0 · output 42 · rejected 0 · 0.02 s"]
 
 
@@ -113,7 +119,7 @@ def test_rows_that_are_in_no_output_are_a_warning(caplog: pytest.LogCaptureFixtu
         2: _report(2, {A: {0: (0, 9)}}, {"output": 9, REJECTED: 0}, {"odd": 0}),
     }
     with caplog.at_level("INFO", "job"):
-        ProgressMonitor(query, 3, 1, reports).report()
+        ProgressMonitor(query, 3, 1, _outcomes(reports)).report()
     assert caplog.record_tuples == [
         (
             "job",

@@ -17,6 +17,7 @@ from ytstream import Column
 from ytstream.cluster.client import connect
 from ytstream.provisioning import job_objects
 from ytstream.query import reference_table
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner
 from ytstream.schema.columns import resolved
 from ytstream_tools.demo.crash_scenario import drained
@@ -48,7 +49,7 @@ def _read(
 
 
 def _runner(stream: Stream) -> QueryRunner:
-    return QueryRunner(stream.context, stream.spark, stream.tablets, threading.Event())
+    return QueryRunner(stream.context, stream.spark, stream.tablets, StopSignal())
 
 
 def test_all_rows_are_read_with_their_types(stream: Stream) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from logging import INFO, WARNING
@@ -25,6 +24,8 @@ from ytstream.ledger.ledger_rows import Head
 from ytstream.outputs.tablet_overflow import TabletOverflow
 from ytstream.query import supervisor
 from ytstream.query.batch import Batch
+from ytstream.query.batch_outcome import BatchOutcome, BatchOutcomes
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import STOPPED, STOPPED_IN_A_BATCH, QueryRunner, supervise
 from ytstream.recovery.start import StartPlan
 
@@ -40,7 +41,7 @@ def _runner(one_query: Callable[[], None], *, is_idle: bool = False) -> QueryRun
         run=one_query,
         has_progressed=False,
         is_idle=is_idle,
-        is_stop_asked=lambda: False,
+        hear_stop=lambda: None,
         refused=None,
     )
     return cast(QueryRunner, runner)
@@ -53,7 +54,7 @@ def test_it_gives_up_after_as_many_failures_as_the_job_allows(job: Job) -> None:
         starts.append(len(starts))
         raise RestartableError("the tablet is not mounted")
 
-    text = refusal(lambda: supervise(job, _runner(one_query), threading.Event()))
+    text = refusal(lambda: supervise(job, _runner(one_query), StopSignal()))
     assert len(starts) == 3
     assert "gave up after 3 failures and no batch in between" in text
     assert "the last: the tablet is not mounted" in text
@@ -72,7 +73,7 @@ def test_a_refused_batch_is_looked_at_before_the_job_gives_up(job: Job) -> None:
         raise RestartableError("Transaction affects too many rows in tablet")
 
     runner = _runner(one_query)
-    assert "too large for its tables" in refusal(lambda: supervise(job, runner, threading.Event()))
+    assert "too large for its tables" in refusal(lambda: supervise(job, runner, StopSignal()))
     assert len(starts) == 4
 
 
@@ -85,7 +86,7 @@ def test_a_look_at_a_refused_batch_that_fails_each_time_is_given_up(job: Job) ->
 
     runner = _runner(one_query)
     runner.refused = TabletOverflow("3-7", {})
-    assert "gave up after 4" in refusal(lambda: supervise(job, runner, threading.Event()))
+    assert "gave up after 4" in refusal(lambda: supervise(job, runner, StopSignal()))
     assert len(starts) == 4
 
 
@@ -94,7 +95,7 @@ def test_failures_an_hour_apart_count_if_they_are_of_one_batch(
     job: Job, monkeypatch: pytest.MonkeyPatch, is_idle: bool
 ) -> None:
     """Of a job without rows to read they do not add up over months."""
-    stop = threading.Event()
+    stop = StopSignal()
     starts: list[int] = []
     an_hour_apart = itertools.count(step=3600)
     clock = SimpleNamespace(monotonic=lambda: next(an_hour_apart))
@@ -123,13 +124,13 @@ def test_a_refusal_is_not_tried_again(job: Job, kind: type[JobError]) -> None:
         starts.append(len(starts))
         raise kind("the job cannot continue")
 
-    text = refusal(lambda: supervise(job, _runner(one_query), threading.Event()))
+    text = refusal(lambda: supervise(job, _runner(one_query), StopSignal()))
     assert text == "the job cannot continue"
     assert len(starts) == 1
 
 
 def test_a_failure_after_a_stop_is_not_swallowed(job: Job) -> None:
-    stop = threading.Event()
+    stop = StopSignal()
 
     def one_query() -> None:
         stop.set()
@@ -143,7 +144,7 @@ def test_a_batch_that_hangs_does_not_hinder_a_stop(
     job: Job, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", logger="job")
-    stop = threading.Event()
+    stop = StopSignal()
 
     def one_query() -> None:
         stop.set()
@@ -166,7 +167,7 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
         raise StalledError("no task has ended")
 
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
+    runner = QueryRunner(unconnected("transactional"), *nothing, StopSignal())
     query = SimpleNamespace(isActive=True, stop=stop)
     for name in ("connect", "verify_mounted", "job_objects", "start", "own", "Batch"):
         monkeypatch.setattr(supervisor, name, MagicMock())
@@ -192,7 +193,7 @@ def test_what_a_start_skips_is_a_warning(
 ) -> None:
     caplog.set_level("INFO", logger="job")
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
+    runner = QueryRunner(unconnected("transactional"), *nothing, StopSignal())
     for name in ("connect", "verify_mounted"):
         monkeypatch.setattr(supervisor, name, MagicMock())
     started = SimpleNamespace(flow_of=MagicMock(), start=lambda *_: (MagicMock(), MagicMock()))
@@ -212,12 +213,13 @@ def test_what_a_start_skips_is_a_warning(
 
 def test_a_failure_while_draining_is_raised() -> None:
     """The query is over when the loop looks, and a stop was asked for."""
-    stop = threading.Event()
+    stop = StopSignal()
     stop.set()
     nothing = (cast(SparkSession, None), cast(Tablets, None))
     runner = QueryRunner(unconnected("transactional"), *nothing, stop)
     query = cast(StreamingQuery, SimpleNamespace(isActive=False, _jsq=SILENT))
-    failed = SimpleNamespace(reports={}, failed="batch 3-7", failure=RestartableError("its queue"))
+    outcome = BatchOutcome("3-7", failure=RestartableError("its queue"))
+    failed = SimpleNamespace(outcomes={7: outcome}, static_tables=MagicMock())
     with pytest.raises(RestartableError, match=r"^its queue$"):
         runner._follow(query, cast(Batch, failed))
 
@@ -235,28 +237,24 @@ def test_a_failure_while_draining_is_raised() -> None:
 def test_a_failure_of_sparks_names_the_batch(cause: str, said: str) -> None:
     """The log has no other line of a batch that has failed."""
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
+    runner = QueryRunner(unconnected("transactional"), *nothing, StopSignal())
     query = cast(StreamingQuery, SimpleNamespace(isActive=False, _jsq=SILENT))
-    error = StreamingQueryException(cause)
-    failed = SimpleNamespace(
-        reports={}, failed="batch 3-7", failure=error, static_tables=MagicMock()
-    )
+    outcome = BatchOutcome("3-7", failure=StreamingQueryException(cause))
+    failed = SimpleNamespace(outcomes={7: outcome}, static_tables=MagicMock())
     with pytest.raises((RestartableError, JobError)) as caught:
         runner._follow(query, cast(Batch, failed))
     assert str(caught.value).splitlines()[0] == said
 
 
-@pytest.mark.parametrize(("reports", "idle"), [({}, True), ({7: "written"}, False)])
+@pytest.mark.parametrize(("outcomes", "idle"), [({}, True), ({7: BatchOutcome("3-7")}, False)])
 def test_a_batch_that_spark_has_not_finished_is_no_idle_end(
-    monkeypatch: pytest.MonkeyPatch, reports: dict[int, str], idle: bool
+    monkeypatch: pytest.MonkeyPatch, outcomes: BatchOutcomes, idle: bool
 ) -> None:
     """SPYT commits after the batch's function: its failure counts, whatever time has passed."""
     nothing = (cast(SparkSession, None), cast(Tablets, None))
-    runner = QueryRunner(unconnected("transactional"), *nothing, threading.Event())
+    runner = QueryRunner(unconnected("transactional"), *nothing, StopSignal())
     runner.impatient = MagicMock()
-    monkeypatch.setattr(
-        supervisor, "Watchdog", lambda *_: MagicMock(is_idle=True, is_stop_asked=False)
-    )
+    monkeypatch.setattr(supervisor, "Watchdog", lambda *_, **__: MagicMock(is_idle=True))
     for name in ("ProgressMonitor", "IdleSignal", "CapacityCheck"):
         found = MagicMock()
         found.return_value.report.return_value = False
@@ -271,14 +269,7 @@ def test_a_batch_that_spark_has_not_finished_is_no_idle_end(
         def awaitTermination(self) -> None:  # noqa: N802
             return
 
-    failed = SimpleNamespace(
-        reports=reports,
-        failed="batch 3-7",
-        failure=None,
-        static_tables=MagicMock(),
-        is_stop_asked=False,
-        disk=None,
-    )
+    failed = SimpleNamespace(outcomes=outcomes, static_tables=MagicMock(), disk=None)
     with pytest.raises(RestartableError, match="ended by itself"):
         runner._follow(cast(StreamingQuery, Query()), cast(Batch, failed))
     assert runner.is_idle is idle
@@ -289,7 +280,7 @@ def test_a_process_whose_epoch_is_over_starts_no_query(stream_of: StreamOf) -> N
     """It would have to raise the epoch from its own, and that is not the newest any more."""
     stream = stream_of("transactional")
     stream.recover()
-    stop = threading.Event()
+    stop = StopSignal()
     runner = QueryRunner(stream.context, stream.spark, stream.tablets, stop, stream.epoch)
     another_process(stream).recover()
     with pytest.raises(SupersededError, match="has started: epoch 2 of process"):
@@ -301,7 +292,7 @@ def test_a_process_whose_epoch_is_over_starts_no_query(stream_of: StreamOf) -> N
 def test_a_stop_lets_the_query_end_and_the_next_start_continues(stream_of: StreamOf) -> None:
     stream = stream_of("transactional")
     stream.send(200)
-    stop = threading.Event()
+    stop = StopSignal()
     stop.set()
     QueryRunner(stream.context, stream.spark, stream.tablets, stop).run()
     assert not stream.spark.streams.active

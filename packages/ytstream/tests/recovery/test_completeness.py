@@ -24,6 +24,7 @@ from ytstream.cluster.client import connect
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.offsets import Queue
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner
 from ytstream.recovery import completeness
 from ytstream.recovery.completeness import (
@@ -248,7 +249,7 @@ def test_a_running_job_writes_it_while_it_looks_at_its_query(
     driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(completeness, "PERIOD_SECONDS", 0.0)
-    driver, stop = driver_of("transactional"), threading.Event()
+    driver, stop = driver_of("transactional"), StopSignal()
     driver.run(5)
     stop.set()
     status = {"message": "", "isTriggerActive": False, "isDataAvailable": False}
@@ -262,10 +263,8 @@ def test_a_running_job_writes_it_while_it_looks_at_its_query(
     static_tables = SimpleNamespace(publish=lambda *_: None)
     batch: Any = SimpleNamespace(
         static_tables=static_tables,
-        is_stop_asked=False,
         closing=threading.Event(),
-        reports={},
-        failure=None,
+        outcomes={},
     )
     nothing: Any = None
     QueryRunner(driver.context, nothing, driver.tablets, stop)._follow(query, batch)

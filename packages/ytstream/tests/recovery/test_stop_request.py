@@ -24,6 +24,7 @@ from ytstream.job import JobContext
 from ytstream.ledger.positions import read_head
 from ytstream.query import supervisor
 from ytstream.query.outage_log import OutageLog
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.recovery import lock as locking
 from ytstream.recovery import start, stop_request
@@ -128,10 +129,13 @@ def test_a_stop_of_a_former_epoch_does_not_reach_the_next_process(
     epoch, _ = start.prepare(context, tablets, Epoch())
     row = {"kind": "stop", "number": 0, "epoch": epoch.number, "batch": -1, "ended": 0}
     context.client.insert_rows(context.settings.ledger, [row])
-    runner = QueryRunner(context, cast(Any, None), tablets, threading.Event(), epoch)
-    assert runner.is_stop_asked()
+    runner = QueryRunner(context, cast(Any, None), tablets, StopSignal(), epoch)
+    runner.hear_stop()
+    assert runner.stop.is_set()
+    runner.stop.clear()
     runner.epoch, _ = start.prepare(context, tablets, Epoch())
-    assert not runner.is_stop_asked()
+    runner.hear_stop()
+    assert not runner.stop.is_set()
 
 
 def test_the_lock_is_kept_by_its_own_pings_and_taken_again_when_it_expired(
@@ -180,8 +184,8 @@ class _Runner:
         if (end := self.ends.pop(0)) is not None:
             raise end
 
-    def is_stop_asked(self) -> bool:
-        return False
+    def hear_stop(self) -> None:
+        """No command asks it to stop."""
 
 
 @pytest.fixture
@@ -197,8 +201,7 @@ def _supervised(job: Job, *ends: Exception | None, progress: bool = False) -> _R
     """Supervise until the ends of queries are used up; then a refusal comes."""
     runner = _Runner(*ends, JobError("that was all"), progress=progress)
     assert (
-        refusal(lambda: supervise(job, cast(QueryRunner, runner), threading.Event()))
-        == "that was all"
+        refusal(lambda: supervise(job, cast(QueryRunner, runner), StopSignal())) == "that was all"
     )
     return runner
 
@@ -232,7 +235,7 @@ def test_failures_before_an_outage_were_its_beginning(job: Job) -> None:
 def test_failures_with_a_batch_in_between_do_not_add_up(job: Job) -> None:
     _supervised(job, *[FAILURE] * 10, progress=True)
     runner = cast(QueryRunner, _Runner(*[FAILURE] * 10))
-    assert "gave up after 3 failures" in refusal(lambda: supervise(job, runner, threading.Event()))
+    assert "gave up after 3 failures" in refusal(lambda: supervise(job, runner, StopSignal()))
 
 
 def test_an_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -253,7 +256,7 @@ def test_an_outage_is_said_again_during_a_long_pause(
     minutes = itertools.count(step=60)
     clock = SimpleNamespace(monotonic=lambda: next(minutes))
     monkeypatch.setattr(supervisor, "time", clock)
-    stop = threading.Event()
+    stop = StopSignal()
     monkeypatch.setattr(stop, "wait", lambda _: None)
     slow = replace(job, first_pause_seconds=300.0, longest_pause_seconds=300.0)
     runner = cast(QueryRunner, _Runner(OutageError("nobody answers"), JobError("that was all")))
@@ -265,7 +268,7 @@ def test_an_outage_is_said_again_during_a_long_pause(
 
 
 def test_a_stop_during_an_outage_ends_the_wait(job: Job) -> None:
-    stop = threading.Event()
+    stop = StopSignal()
     slow = replace(job, first_pause_seconds=60.0)
     threading.Timer(0.2, stop.set).start()
     began = time.monotonic()

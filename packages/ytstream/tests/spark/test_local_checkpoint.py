@@ -16,6 +16,7 @@ from pyspark.errors import StreamingQueryException
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf, refusal
 from ytstream.cluster.client import connect
+from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import STOPPED, QueryRunner, supervise
 from ytstream.spark import local_checkpoint
 from ytstream_tools.demo.crash_scenario import drained
@@ -109,7 +110,7 @@ def test_a_folder_that_is_removed_under_its_query_costs_a_start(
     stream = stream_of("transactional")
     stream.redeclare(first_pause_seconds=0.0)
     stream.send(200)
-    stop, ended = threading.Event(), list[str]()
+    stop, ended = StopSignal(), list[str]()
     own = replace(stream.context, client=connect(stream.settings))  # a client is of one thread
     runner = QueryRunner(own, stream.spark, stream.tablets, stop)
     job, is_drained = stream.context.job, drained(stream.context)

@@ -39,7 +39,7 @@ def said(caplog: pytest.LogCaptureFixture) -> Said:
             wait(drained(stream.context), query)
             settle(query)
             size = stream.context.job.large_state_bytes
-            ProgressMonitor(query, stream.epoch.number, size, stream.batch.reports).report()
+            ProgressMonitor(query, stream.epoch.number, size, stream.batch.outcomes).report()
         # Not `caplog.text`: pytest hands its handler to PySpark's error logger, which sets a
         # formatter that writes JSON (PySparkLogger.addHandler) once a test has raised an error.
         records = (record for record in caplog.records if record.name == "job")

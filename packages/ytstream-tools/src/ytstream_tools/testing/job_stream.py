@@ -21,6 +21,7 @@ from ytstream.connector.java import jvm_of
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.job import Job, JobContext
 from ytstream.query import pipeline
+from ytstream.query.batch_outcome import failed_of
 from ytstream.query.supervisor import read_reference
 from ytstream.recovery import start
 from ytstream.recovery.checkpoint_dir import path_of
@@ -121,7 +122,8 @@ class Stream:
             if query.isActive:  # after a failure the next start publishes
                 batch.static_tables.publish(self.client, self.settings, math.inf)
         except StreamingQueryException as error:
-            raise batch.failure or error from None
+            failed = failed_of(batch.outcomes)
+            raise (failed.failure if failed is not None else None) or error from None
         finally:
             query.stop()
 

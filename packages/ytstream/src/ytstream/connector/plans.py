@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from py4j.java_gateway import JavaObject
 
 from .java import class_name, each
 
@@ -190,10 +192,16 @@ def late_watermark(execution: Any, name: str) -> int | None:
     return int(marks[-1].get()) if marks and marks[-1].isDefined() else None
 
 
-def observed(execution: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the observations of one execution: name, and a JVM row of the figures."""
+def observations(execution: Any, names: Iterable[str]) -> dict[str, tuple[Any, ...]]:
+    """Return those of the named observations that an execution has made, and their figures.
+
+    The figures are values of Python: an array is its text (``mkString``).
+    """
     metrics = execution.observedMetrics()
-    names = metrics.keys().iterator()
-    while names.hasNext():
-        name = str(names.next())
-        yield name, metrics.apply(name)
+    found = ((name, metrics.get(name)) for name in names)
+    return {name: _figures(option.get()) for name, option in found if option.isDefined()}
+
+
+def _figures(row: Any) -> tuple[Any, ...]:
+    found = (row.get(index) for index in range(row.length()))
+    return tuple(f.mkString() if isinstance(f, JavaObject) else f for f in found)

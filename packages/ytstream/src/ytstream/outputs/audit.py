@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame
 
 from ..cluster.client import Client
-from ..connector.plans import analysed, observed
+from ..connector.plans import analysed
 from ..connector.transform_plan import observed_name
 from ..connector.transform_plan import queues as queues_of
 from ..errors import JobError, RestartableError
@@ -165,15 +164,6 @@ def _unchanged(
         f"{name} ended: its rows have other numbers now",
         code=ErrorCode.QUEUE_RESHARDED,
     )
-
-
-def metrics_of(plan: Any) -> dict[str, tuple[int, int | None]]:
-    """Return what the batch's plan observed of each queue."""
-    return {
-        name: (int(row.get(0)), None if row.isNullAt(1) else int(row.get(1)))
-        for name, row in observed(plan)
-        if name.startswith(observed_name("//"))  # a queue's path, and not the count of "output"
-    }
 
 
 def uncounted(rows: DataFrame, queues: Sequence[str]) -> frozenset[str]:

@@ -17,7 +17,7 @@ from spyt.version import __version__ as SPYT_VERSION
 from ..cluster.client import first_line
 from ..connector import own
 from ..connector.java import Java, jvm_of
-from ..connector.plans import execution_of, observed
+from ..connector.plans import execution_of, observations
 from ..connector.spyt import add_batch, sink, verify_spyt
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import observed_name
@@ -88,15 +88,9 @@ def write(rows: DataFrame, name: str, context: JobContext, java: Java, number: i
     return execution_of(fenced)
 
 
-def write_streamed(
-    rows: DataFrame, execution: Any, context: JobContext, java: Java, number: int
-) -> dict[str, int]:
-    """Write the rows of the one output, which ``execution`` fences and counts.
-
-    Returns the number of rows by output.
-    """
+def write_streamed(rows: DataFrame, context: JobContext, java: Java, number: int) -> None:
+    """Write the rows of the one output, which the query itself fences and counts."""
     _add_batch(rows, "output", context, java, number)
-    return {"output": _count(execution, "output")}
 
 
 def observed_writes(rows: DataFrame, output: str) -> DataFrame:
@@ -105,5 +99,6 @@ def observed_writes(rows: DataFrame, output: str) -> DataFrame:
 
 
 def _count(execution: Any, output: str) -> int:
-    found = dict(observed(execution)).get(observed_name(output))
-    return 0 if found is None else int(found.get(0))
+    name = observed_name(output)
+    found = observations(execution, [name])
+    return int(found[name][0]) if name in found else 0

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -29,11 +28,10 @@ from yt.common import YtError
 from ..cluster.client import cluster_name, first_line
 from ..connector.batch_plan import planned_by
 from ..connector.own import set_pace
-from ..connector.plans import metric, observed
+from ..connector.plans import metric
 from ..connector.pyspark_internals import of_execution
 from ..connector.spyt import opened_transaction
 from ..connector.tablet_transactions import Tablets, Transaction
-from ..connector.transform_plan import observed_name
 from ..errors import ConflictError, JobError, RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
@@ -43,7 +41,8 @@ from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
 from ..ledger.queue_layout import QueueLayout
 from ..outputs import required_columns
-from ..outputs.audit import Ranges, audit, metrics_of, ranges, verify_queues
+from ..outputs.audit import Ranges, audit, ranges, verify_queues
+from ..outputs.batch_metrics import BatchMetrics, batch_metrics
 from ..outputs.output_frames import OutputFrames
 from ..outputs.sink import write_outputs, write_streamed
 from ..outputs.static_outputs import StaticTables
@@ -56,9 +55,11 @@ from ..rejected.writer import RejectedRowsWriter
 from ..spark import state_store
 from ..spark.spark_errors import cause
 from .batch_log import BatchReport
+from .batch_outcome import BatchOutcome, BatchOutcomes
 from .coalesce import TaskCoalescing
 from .offset_check import reads, verify_start
 from .pace import Pace
+from .stop_signal import StopSignal
 
 _START_SECONDS = 60.0
 #: Attempts at the transaction that closes a batch, and the pause after the first one.
@@ -97,6 +98,15 @@ class VerifiedBatch:
     planned: Ranges
 
 
+@dataclass(frozen=True)
+class AuditedBatch:
+    """What Spark has counted of a batch that has read the planned rows."""
+
+    metrics: BatchMetrics
+    #: Not too many; but not judged if Spark has not counted them.
+    skipped: SkippedRows
+
+
 @dataclass
 class Batch:
     """The function that Spark calls with the rows and the number of each micro-batch."""
@@ -119,21 +129,13 @@ class Batch:
     refused: TabletOverflow | None = None
     #: How large the next batch may be; None: as large as the settings say.
     pace: Pace | None = None
+    #: Hears whether `stop` asks this process to end.
+    stop: StopSignal = field(default_factory=StopSignal)
     #: Set when the query is to end: the batch under way is the last one.
     closing: threading.Event = field(default_factory=threading.Event)
-    #: Whether `stop` asks this process to end.
-    is_stop_asked: bool = False
-    #: The last batch that was handed to the transaction's commit: its name and rows by output.
-    handed: tuple[str, Mapping[str, int]] = ("", MappingProxyType({}))
-    #: Number of a batch -> what the log says once it has happened.
-    reports: dict[int, BatchReport] = field(default_factory=dict)
-    #: What ended the batch: Spark's own report of it is a Java trace around a Python trace.
-    failure: Exception | None = None
-    #: The name of the batch that it has ended.
-    failed: str = ""
+    #: What the supervisor learns, and takes from here.
+    outcomes: BatchOutcomes = field(default_factory=dict)
     _tasks: TaskCoalescing = field(default_factory=TaskCoalescing)
-    #: The batch whose late rows were counted, and those.
-    _late: tuple[str, LateRows] = ("", LateRows())
 
     @cached_property
     def cluster(self) -> str:
@@ -147,28 +149,33 @@ class Batch:
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Write the batch, or raise: then SPYT aborts the transaction and Spark ends the query."""
-        name = f"batch {self._name(number)}"
+        outcome = self._outcome(rows, number)
+        self.outcomes[number] = outcome
+        if outcome.failure is not None:
+            raise RuntimeError(f"batch {outcome.name} failed: {cause(str(outcome.failure))}")
+
+    def _outcome(self, rows: DataFrame, number: int) -> BatchOutcome:
+        name = self._name(number)
         try:
-            self._run(rows, number)
+            return BatchOutcome(name, self._run(rows, number))
         except (YtError, OSError) as error:
-            self.failure = RestartableError(f"{name}: {first_line(error)}")
+            failure: Exception = RestartableError(f"batch {name}: {first_line(error)}")
         except Exception as error:
-            self.failure = required_columns.explained(error, name) or error
-        if self.failure is not None:
-            self.failed = name
-            raise RuntimeError(f"{name} failed: {cause(str(self.failure))}")
+            failure = required_columns.explained(error, f"batch {name}") or error
+        return BatchOutcome(name, failure=failure)
 
     def _name(self, number: int) -> str:
         return batch_name(self.epoch.number, number)
 
-    def _run(self, rows: DataFrame, number: int) -> None:
+    def _run(self, rows: DataFrame, number: int) -> BatchReport:
         """Do the four steps of a batch; only the last one makes it happen.
 
         1. Verify that it is the next one after the ledger's head, and reads the rows after it. A
            batch that its transaction undoes whole is written meanwhile.
         2. Write its rows into the outputs.
-        3. Audit what was read and what was left out, and write the rows that REJECT keeps out. Then
-           verify that the queues are cut and typed as they were when the batch was planned.
+        3. Audit what was read and what was skipped. Where the rows are computed first, this is done
+           before they are written. Write the rows that REJECT keeps out. Then verify that the
+           queues are cut and typed as they were when the batch was planned.
         4. Record it: the head and the batch's row of the ledger.
         """
         if self.closing.is_set():  # under a backlog Spark leaves no time between two batches
@@ -178,14 +185,16 @@ class Batch:
         if not self._is_undone_whole:
             verifying.result()
         try:
-            written = self._write(batch, verifying)
+            written, audited = self._write(batch, verifying)
         finally:  # the error of the verification says more than one of the write
             verified = verifying.result()
-        found = self._audit(batch, verified)
+        audited = audited or self._audit(batch, verified)
+        skipped = self._write_rejected(batch, verified, audited)
         layouts = self._verify_queues(batch, verified)  # after the last row was read
         verified = replace(verified, head=replace(verified.head, layouts=layouts))
-        self._record(batch, verified, written, found)
+        report = self._record(batch, verified, {**audited.metrics.written, **written}, skipped)
         self._set_pace(batch, verified.planned)
+        return report
 
     def _handed_over(self, rows: DataFrame, number: int) -> MicroBatch:
         started = datetime.now(UTC)
@@ -208,7 +217,7 @@ class Batch:
         transaction, queues = batch.transaction, self.context.settings.queues
         select = transaction.select if transaction else self.context.client.select_rows
         head = self._verified_head(select, batch.number)
-        self.is_stop_asked = head.stopped == self.epoch.number
+        self.stop.hear(head, self.epoch)
         ends = spark_logs.by_queue(batch.ends, len(queues))
         planned = ranges(batch.name, queues, head.ends, ends)
         verify_start(batch.name, planned, reads(batch.plan))
@@ -219,10 +228,13 @@ class Batch:
 
     # -- 2. write
 
-    def _write(self, batch: MicroBatch, verifying: Future[VerifiedBatch]) -> dict[str, int]:
-        """Write the rows of each output but those of REJECT; return their numbers.
+    def _write(
+        self, batch: MicroBatch, verifying: Future[VerifiedBatch]
+    ) -> tuple[dict[str, int], AuditedBatch | None]:
+        """Write the rows of each output but those of REJECT; return the rows by output.
 
-        Raises what there is to do about a refused batch, which is not written.
+        And the audit, where the rows were computed first. The query itself counts the rows that it
+        streams. Raises what there is to do about a refused batch, which is not written.
         """
         context, java, rows = self.context, self.tablets.java, batch.rows
         if not context.job.kind.is_stateful:
@@ -230,10 +242,11 @@ class Batch:
         if self.outputs.are_streamed and self.refused is None:
             # The rows have a plan of their own around the query's (Spark, ForeachBatchSink).
             frame = of_execution(rows, batch.plan, java) if rows is batch.rows else rows
-            return write_streamed(frame, batch.plan, context, java, batch.number)
+            write_streamed(frame, context, java, batch.number)
+            return {}, None
         with self.outputs.finished(rows) as finished:
-            if self.outputs.are_computed_first:
-                self._left_out(batch, verifying.result().planned)
+            is_computed = self.outputs.are_computed_first
+            audited = self._audit(batch, verifying.result()) if is_computed else None
             frames = self.outputs.of(finished)
             if self.refused is not None:
                 if context.job.reject:
@@ -242,31 +255,53 @@ class Batch:
                 raise explained(context, self.refused, frames)
             # First: a failure here leaves nothing that a reader sees, under no guarantee.
             static = self.static_tables.write(context, frames, batch.number)
-            return write_outputs(frames, context, java, batch.number) | static
+            return write_outputs(frames, context, java, batch.number) | static, audited
 
     # -- 3. audit
 
-    def _audit(self, batch: MicroBatch, verified: VerifiedBatch) -> SkippedRows:
-        """Raise unless the batch has read the rows that were planned, and left out few of them.
+    def _audit(self, batch: MicroBatch, verified: VerifiedBatch) -> AuditedBatch:
+        """Raise unless the batch has read the rows that were planned, and skips few of them.
 
-        Returns which it leaves out; those that REJECT keeps out are written then.
+        Called once, when Spark has computed all rows: it counts again what it computes again.
         """
         context, planned = self.context, verified.planned
-        metrics = metrics_of(batch.plan)
-        for path in self.uncounted:
-            metrics.pop(observed_name(path), None)
+        metrics = batch_metrics(batch.plan, context.settings.queues, self.uncounted)
         try:
-            audit(context.client, batch.name, planned, metrics)
+            audit(context.client, batch.name, planned, metrics.read)
         except RestartableError:
             self._verify_queues(batch, verified)  # it says more than rows that are missing
             raise
-        found = self._left_out(batch, planned)
-        counts = found.rejected
+        skipped = self._skipped(batch, metrics)
+        if skipped.rejected is not None:
+            self._verify_limit(skipped, planned)
+        return AuditedBatch(metrics, skipped)
+
+    def _skipped(self, batch: MicroBatch, metrics: BatchMetrics) -> SkippedRows:
+        """Count the rows that the batch skips; the late ones are read again for this."""
+        job, late = self.context.job, LateRows()
+        if job.kind.is_stateful:
+            late = late_rows(batch.rows, batch.plan, self.tablets.java)
+        counts = rejected(metrics.rejected, job)
+        return SkippedRows(counts, late.count, late.watermark, late.newest)
+
+    def _verify_limit(self, skipped: SkippedRows, planned: Ranges) -> None:
+        read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
+        verify_limit(skipped, read, self.context.settings.reject_limit, self.context.job)
+
+    def _write_rejected(
+        self, batch: MicroBatch, verified: VerifiedBatch, audited: AuditedBatch
+    ) -> SkippedRows:
+        """Write the rows that REJECT keeps out; return which rows the batch skips."""
+        planned, skipped = verified.planned, audited.skipped
+        counts = skipped.rejected
         if not any(planned.values()) or (counts is not None and not any(counts.values())):
-            return found
-        named = batch.number, batch.name
-        again = self.again.write(batch.rows, batch.plan, named, counts, planned, batch.transaction)
-        return self._verified_few(replace(found, rejected=again), planned)
+            return skipped
+        named, figures = (batch.number, batch.name), audited.metrics.rejected
+        again = self.again.write(batch.rows, batch.plan, named, figures, planned, batch.transaction)
+        if counts is None:  # they were not known before
+            skipped = replace(skipped, rejected=again)
+            self._verify_limit(skipped, planned)
+        return skipped
 
     def _verify_queues(
         self, batch: MicroBatch, verified: VerifiedBatch
@@ -275,28 +310,6 @@ class Batch:
         columns = context.job.queue_columns
         return verify_queues(context.client, batch.name, head, planned, columns)
 
-    def _left_out(self, batch: MicroBatch, planned: Ranges) -> SkippedRows:
-        """Return what the batch, once computed, leaves out. Raises JobError for too many rows."""
-        job = self.context.job
-        late = self._late_of(batch) if job.kind.is_stateful else LateRows()
-        counts = rejected(dict(observed(batch.plan)), job)
-        found = SkippedRows(counts, late.count, late.watermark, late.newest)
-        return self._verified_few(found, planned)
-
-    def _late_of(self, batch: MicroBatch) -> LateRows:
-        """Return which of the batch's rows were late; this reads them again, once."""
-        name, late = self._late
-        if name != batch.name:
-            late = late_rows(batch.rows, batch.plan, self.tablets.java)
-            self._late = batch.name, late
-        return late
-
-    def _verified_few(self, found: SkippedRows, planned: Ranges) -> SkippedRows:
-        read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
-        context = self.context
-        verify_limit(found, read, context.settings.reject_limit, context.job)
-        return found
-
     # -- 4. record
 
     def _record(
@@ -304,33 +317,32 @@ class Batch:
         batch: MicroBatch,
         verified: VerifiedBatch,
         written: Mapping[str, int],
-        found: SkippedRows,
-    ) -> None:
+        skipped: SkippedRows,
+    ) -> BatchReport:
         """Write the head and the batch's row: into SPYT's transaction, or into one of their own."""
         job, path, number = self.context.job, self.context.settings.ledger, batch.number
         written = {**dict.fromkeys(job.outputs, 0), **written}
-        if found.rejected:
-            written[REJECTED] = sum(found.rejected.values())
+        if skipped.rejected:
+            written[REJECTED] = sum(skipped.rejected.values())
         pairs = {
             path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
             for path, partitions in verified.planned.items()
         }
         tables = self.static_tables.tables(number)
         done = BatchRow(
-            pairs, written, batch.started, datetime.now(UTC), tables, found.late,
-            dict(found.rejected or {}), self.pace.rows if self.pace else 0,
+            pairs, written, batch.started, datetime.now(UTC), tables, skipped.late,
+            dict(skipped.rejected or {}), self.pace.rows if self.pace else 0,
         )  # fmt: skip
         count = metric(batch.plan, state_store.ROWS) if job.kind.is_stateful else None
         after = moved(verified.head, number, verified.planned, count)
         if batch.transaction is not None:
             write_head(batch.transaction, path, after, done)
-            self.handed = batch.name, written
         else:
             consumer = self.context.settings.consumer
             # The outputs took their time.
             verify = partial(self._verified_head, number=number)
             close_batch(self.tablets, verify, consumer, path, after, done)
-        self.reports[number] = BatchReport(after, done, found.rejected or {})
+        return BatchReport(after, done, skipped.rejected or {})
 
     def _set_pace(self, batch: MicroBatch, planned: Ranges) -> None:
         """Choose how many rows the next batch may read."""

@@ -20,6 +20,11 @@ class BatchReport:
     rejected: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def name(self) -> str:
+        """The batch as people read it: epoch and number."""
+        return batch_name(self.head.epoch, self.head.batch)
+
+    @property
     def is_empty(self) -> bool:
         """Whether the batch has read nothing and written nothing."""
         return not (self.done.read or any(self.done.written.values()) or self.done.late)
@@ -36,7 +41,7 @@ class BatchReport:
         if (rows := self.lag(queues, most)) is not None:
             parts.append(f"lag {rows:,}")
         parts.append(f"{seconds:.2f} s")
-        return f"batch {batch_name(self.head.epoch, self.head.batch)}: {' · '.join(parts)}"
+        return f"batch {self.name}: {' · '.join(parts)}"
 
     def lag(self, queues: Sequence[Queue], most: int) -> int | None:
         """Return how many rows the queues had after the batch; None if no look has shown it.

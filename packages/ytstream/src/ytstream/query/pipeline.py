@@ -31,6 +31,7 @@ from ..spark.local_checkpoint import explained_space, made_folder
 from ..spark.source import events
 from . import pace as paces
 from .batch import Batch
+from .stop_signal import StopSignal
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ def start(
     tablets: Tablets,
     epoch: Epoch,
     refused: TabletOverflow | None = None,
+    stop: StopSignal | None = None,
 ) -> tuple[StreamingQuery, Batch]:
     """Start the query of ``epoch``; return it, and the function that it calls for each micro-batch.
 
@@ -132,8 +134,9 @@ def start(
     once = uncounted(flow.rows, settings.queues)
     pace = _pace(flow.rows.sparkSession, context, tablets)
     batch = Batch(
-        own, tablets, epoch, flow.outputs, static_tables, started, disk, once, refused, pace
-    )
+        own, tablets, epoch, flow.outputs, static_tables, started, disk, once, refused, pace,
+        stop or StopSignal(),
+    )  # fmt: skip
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
     values = {**context.values, "checkpoint_uri": folder}
     milliseconds = round(settings.trigger_seconds * 1000)

@@ -13,7 +13,7 @@ from ..ledger.ledger_rows import batch_name
 from ..ledger.offsets import Queue
 from ..log import GrowthThresholds, say, warn
 from ..spark.state_store import keys_of, remarks
-from .batch_log import BatchReport
+from .batch_outcome import BatchOutcomes
 
 
 @dataclass
@@ -23,8 +23,8 @@ class ProgressMonitor:
     query: StreamingQuery
     epoch: int
     large_state_bytes: int
-    #: Batch -> what its function has left. The batch has happened when Spark reports it.
-    reports: dict[int, BatchReport] = field(default_factory=dict)
+    #: What the batches have handed over: those that Spark reports are taken out.
+    outcomes: BatchOutcomes = field(default_factory=dict)
     #: Gives the queues as they were seen last.
     queues: Callable[[], Sequence[Queue]] = tuple
     #: The most rows that a batch reads of a partition.
@@ -51,7 +51,8 @@ class ProgressMonitor:
                 continue
             self._reported = facts["batchId"]
             name = f"batch {batch_name(self.epoch, self._reported)}"
-            report = self.reports.pop(self._reported, None)
+            outcome = self.outcomes.pop(self._reported, None)
+            report = outcome.report if outcome is not None else None
             if report is not None and not report.is_empty:
                 seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
                 line = report.line(self.queues(), self.most, seconds)

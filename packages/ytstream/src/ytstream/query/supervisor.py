@@ -2,9 +2,9 @@
 
 import math
 import signal
-import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -47,9 +47,11 @@ from ..spark.session import STARTING, close, open_session
 from ..spark.spark_errors import cause, explained_spark
 from . import pipeline, reference_table
 from .batch import Batch, ClosedError
+from .batch_outcome import failed_of, last_report
 from .idle_signal import IdleSignal
 from .outage_log import OutageLog
 from .progress import ProgressMonitor
+from .stop_signal import StopSignal
 from .watchdog import LOOK_SECONDS, Watchdog, finished_tasks
 
 _POLL_SECONDS = 0.2
@@ -63,7 +65,7 @@ def run(context: JobContext, session: ExitStack) -> None:
 
     Raises JobError for a refusal, or when the query failed too often.
     """
-    stop = threading.Event()
+    stop = StopSignal()
     _stop_on_signals(stop)
     with explained(context.settings):
         context = job_objects.sized(context)
@@ -94,7 +96,7 @@ class QueryRunner:
     context: JobContext
     spark: SparkSession
     tablets: Tablets
-    stop: threading.Event
+    stop: StopSignal
     #: Raised before every start.
     epoch: Epoch = field(default_factory=Epoch)
     #: Whether the last query has finished a batch.
@@ -160,7 +162,9 @@ class QueryRunner:
             warn(f"recovery: {note}")
         refused, self.refused = self.refused, None
         flow = pipeline.flow_of(self.spark, self.context, self.read_reference())
-        query, batch = pipeline.start(flow, self.context, self.tablets, self.epoch, refused)
+        query, batch = pipeline.start(
+            flow, self.context, self.tablets, self.epoch, refused, self.stop
+        )
         try:
             self._follow(query, batch)
         finally:
@@ -168,14 +172,13 @@ class QueryRunner:
             if batch.disk is not None:
                 batch.disk.cleanup()
 
-    def is_stop_asked(self) -> bool:
-        """Return whether `stop` asks this process to end; False while the cluster is away."""
-        try:
-            client = self.impatient or self.context.client
+    def hear_stop(self) -> None:
+        """Ask the ledger whether this process has to end; a cluster that is away says nothing."""
+        client = self.impatient or self.context.client
+        with suppress(YtError, OSError):
             head = read_head(self.context.settings.ledger, client.select_rows)
-        except (YtError, OSError):
-            return False
-        return head is not None and 0 < head.stopped == self.epoch.number
+            if head is not None:
+                self.stop.hear(head, self.epoch)
 
     def read_reference(self) -> DataFrame | None:
         """Return the reference table as it is now; None for a job without one.
@@ -202,30 +205,32 @@ class QueryRunner:
         client = self.impatient or self.context.client
         impatient = replace(self.context, client=client)
         tasks = partial(finished_tasks, self.spark)
-        watch = Watchdog(impatient, self.epoch, query, tasks, self.queues)
+        watch = Watchdog(impatient, self.epoch, query, tasks, self.queues, stop=self.stop)
         monitor = ProgressMonitor(
             query,
             self.epoch.number,
             job.large_state_bytes,
-            batch.reports,
+            batch.outcomes,
             lambda: watch.queues,
             settings.max_rows_per_partition,
             self.said,
             CapacityCheck(impatient, self.said).warnings,
         )
         first_look = self.first_look = self.first_look or IdleSignal(impatient)
+        #: Each has a clock of its own.
+        periodic: list[Callable[[float], None]] = [
+            watch.look,
+            partial(first_look.look, query, self.epoch),
+            partial(batch.static_tables.publish, client, settings),
+            partial(self.teller.tell, impatient),
+        ]
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         while query.isActive:
             self.has_progressed |= monitor.report()
-            watch.look(time.monotonic())
             first_look.is_over |= self.has_progressed
-            first_look.look(query, self.epoch, time.monotonic())
+            for tick in periodic:
+                tick(time.monotonic())
             self.is_idle = watch.is_idle
-            batch.static_tables.publish(client, settings, time.monotonic())
-            self.teller.tell(impatient, time.monotonic())
-            if (watch.is_stop_asked or batch.is_stop_asked) and not self.stop.is_set():
-                say("`stop` was called: finishing the micro-batch, then stopping")
-                self.stop.set()
             # Let each query run one trigger, or refreshes alone would restart it forever.
             is_due = time.monotonic() >= end and query.lastProgress is not None
             if self.stop.is_set() or is_due:
@@ -236,12 +241,14 @@ class QueryRunner:
         if was_active := query.isActive:
             _end(query)
         self.has_progressed |= monitor.report()  # also of the batch before one that has failed
-        if not was_active and not isinstance(batch.failure, ClosedError):
-            # A report that is left is of a batch that Spark has not finished.
-            self.is_idle = self.is_idle and batch.failure is None and not batch.reports
-            if batch.failure is not None:
-                with explained_spark(f"{batch.failed}: "):
-                    raise batch.failure
+        failed = failed_of(batch.outcomes)
+        failure = failed.failure if failed is not None else None
+        if not was_active and not isinstance(failure, ClosedError):
+            # An outcome that is left is of a batch that Spark has not finished.
+            self.is_idle = self.is_idle and not batch.outcomes
+            if failed is not None and failure is not None:
+                with explained_spark(f"batch {failed.name}: "):
+                    raise failure
             self._await_end(query, batch)
             raise RestartableError("the query ended by itself")
         batch.static_tables.publish(client, settings, math.inf)
@@ -255,7 +262,10 @@ class QueryRunner:
             with explained_space(batch.disk):
                 query.awaitTermination()
         except StreamingQueryException as error:
-            if found := overflow_of(str(error), *batch.handed):
+            left = last_report(batch.outcomes)
+            if left is not None and (
+                found := overflow_of(str(error), left.name, left.done.written)
+            ):
                 self.refused = judged(self.context, found)
             raise
 
@@ -269,7 +279,7 @@ def _end(query: StreamingQuery) -> None:
         warn(f"Spark does not end the batch under way: {cause(str(error))}")
 
 
-def supervise(job: Job, runner: QueryRunner, stop: threading.Event) -> str:
+def supervise(job: Job, runner: QueryRunner, stop: StopSignal) -> str:
     """Start queries until ``stop`` is set, with a pause after each failure; return how it ended.
 
     Raises JobError after the job's most failures without a batch in between, and RestartableError
@@ -325,7 +335,7 @@ def _pause(
     job: Job,
     count: int,
     runner: QueryRunner,
-    stop: threading.Event,
+    stop: StopSignal,
     outage: OutageLog | None = None,
 ) -> None:
     """Wait after the failure number ``count``; a signal or `stop` ends the wait."""
@@ -334,8 +344,7 @@ def _pause(
     pause = min(doubled, job.longest_pause_seconds)
     end = time.monotonic() + pause
     while not stop.is_set():
-        if runner.is_stop_asked():
-            stop.set()
+        runner.hear_stop()
         if outage is not None:
             outage.remind(time.monotonic())
         if (left := end - time.monotonic()) <= 0:
@@ -353,7 +362,7 @@ def read_reference(spark: SparkSession, context: JobContext) -> DataFrame | None
     )
 
 
-def _stop_on_signals(stop: threading.Event) -> None:
+def _stop_on_signals(stop: StopSignal) -> None:
     """Make SIGTERM and SIGINT set ``stop``; a second signal does not force a harder stop."""
 
     def handle(number: int, _frame: FrameType | None) -> None:

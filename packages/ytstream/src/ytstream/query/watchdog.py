@@ -25,6 +25,7 @@ from ..ledger.positions import read_head
 from ..log import say, warn
 from ..recovery.epoch import Epoch, verify_epoch
 from .outage_log import OutageLog
+from .stop_signal import StopSignal
 
 LOOK_SECONDS = 15.0
 #: A query that has rows to read and finishes no batch and no task for so long is called stalled.
@@ -52,8 +53,8 @@ class Watchdog:
     queues: tuple[Queue, ...] = ()
     #: Whether no row waited and no batch ran at the last look.
     is_idle: bool = False
-    #: Whether `stop` asks this process to end.
-    is_stop_asked: bool = False
+    #: Hears whether `stop` asks this process to end.
+    stop: StopSignal = field(default_factory=StopSignal)
     _next: float = field(default_factory=lambda: time.monotonic() + LOOK_SECONDS)
     #: The last batch of the ledger and the tasks after it, and since when nothing was added.
     _done: object = None
@@ -76,7 +77,7 @@ class Watchdog:
         try:
             # The head first: a batch that commits in between moves the consumer on.
             head = verify_epoch(read_head(settings.ledger, client.select_rows), self.epoch)
-            self.is_stop_asked = head.stopped == self.epoch.number
+            self.stop.hear(head, self.epoch)
             self.queues = positions.queues(client, settings, self.cluster)
             self._verify(self.queues, head)
         except (YtError, OSError) as error:

@@ -6,14 +6,14 @@ REJECT keeps out some. Spark itself leaves out those behind the watermark: see l
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
-from ..job import REJECTED, Job
+from ..job import Job
 from ..recovery import spark_logs
 
 #: A batch that leaves out no more rows than this never ends the job, whatever part they are.
@@ -39,13 +39,13 @@ class SkippedRows:
         return sum((self.rejected or {}).values()) + self.late
 
 
-def rejected(metrics: Mapping[str, Any], job: Job) -> dict[str, int] | None:
-    """Return reason -> rows, out of what a batch's plan has observed."""
+def rejected(figures: Sequence[Any] | None, job: Job) -> dict[str, int] | None:
+    """Return reason -> rows, out of what REJECT has observed; None if it has observed nothing."""
     if not job.reject:
         return {}
-    if (found := metrics.get(REJECTED)) is None:
+    if figures is None:
         return None
-    return {reason: int(found.get(index)) for index, reason in enumerate(job.reject)}
+    return {reason: int(count) for reason, count in zip(job.reject, figures, strict=False)}
 
 
 def verify_limit(found: SkippedRows, read: int, limit: float, job: Job) -> None:

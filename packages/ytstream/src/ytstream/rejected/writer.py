@@ -13,7 +13,7 @@ same reason, and a batch that runs again does so, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame
 
 from ..connector import compiled
 from ..connector.batch_plan import of_no_stream
-from ..connector.plans import Node, analysed_by, observed
+from ..connector.plans import Node, analysed_by, observations
 from ..connector.tablet_transactions import Tablets, Transaction
 from ..connector.transform_plan import observed_name
 from ..errors import RestartableError
@@ -54,17 +54,18 @@ class RejectedRowsWriter:
         rows: DataFrame,
         execution: Any,
         batch: tuple[int, str],
-        counts: Mapping[str, int] | None,
+        figures: Sequence[Any] | None,
         planned: Ranges,
         transaction: Transaction | None,
     ) -> dict[str, int]:
         """Write the rejected rows of a batch into their output; return reason -> rows.
 
         ``rows`` are those of the ``batch``, its number and its name; ``execution`` is that of the
-        query, and ``counts`` what it has counted, if it has. ``transaction`` is the batch's, if it
-        has one. Raises RestartableError when the second reading gives other rows.
+        query, and ``figures`` what REJECT has observed there, if it has. ``transaction`` is the
+        batch's, if it has one. Raises RestartableError when the second reading gives other rows.
         """
-        found = self._collected(execution, counts, planned)
+        counts = rejected(figures, self.context.job)
+        found = self._collected(figures, counts, planned)
         if found is None:
             return self._read_again(rows, execution, batch, counts, planned)
         settings, columns = self.context.settings, self.context.job.output_columns
@@ -75,13 +76,12 @@ class RejectedRowsWriter:
         return dict(counts or {})
 
     def _collected(
-        self, execution: Any, counts: Mapping[str, int] | None, planned: Ranges
+        self, figures: Sequence[Any] | None, counts: Mapping[str, int] | None, planned: Ranges
     ) -> list[collected.Collected] | None:
         """Return the rejected rows that the query has collected; None where it has not."""
-        found = dict(observed(execution)).get(REJECTED)
-        if found is None or not counts or found.size() == len(counts):
+        if figures is None or not counts or len(figures) == len(counts):
             return None
-        lines = compiled.lines_observed(self.tablets.java, str(found.get(len(counts))))
+        lines = compiled.lines_observed(self.tablets.java, str(figures[len(counts)]))
         queues = self.context.settings.queues
         return None if lines is None else collected.rows_of(lines, counts, planned, queues)
 
@@ -97,7 +97,8 @@ class RejectedRowsWriter:
         number, name = batch
         context, java = self.context, self.tablets.java
         tagged = of_no_stream(rows, _tagging(execution), java)
-        metrics = dict(observed(write(self._frame(tagged), REJECTED, context, java, number)))
+        execution = write(self._frame(tagged), REJECTED, context, java, number)
+        metrics = observations(execution, [REJECTED, *map(observed_name, planned)])
         for path, partitions in planned.items():
             parts = partitions.values()
             numbers = sum(part.count for part in parts), sum(part.sum for part in parts)
@@ -107,7 +108,7 @@ class RejectedRowsWriter:
                     f"batch {name} read other rows of {path} for {REJECTED!r} than those planned",
                     code=ErrorCode.OTHER_ROWS,
                 )
-        again = rejected(metrics, context.job) or dict.fromkeys(context.job.reject, 0)
+        again = rejected(metrics.get(REJECTED), context.job) or dict.fromkeys(context.job.reject, 0)
         if counts is not None and again != counts:
             raise RestartableError(
                 f"batch {name} rejected {counts} while it read its rows, and {again} when it read "
@@ -123,13 +124,12 @@ class RejectedRowsWriter:
         return tagging.frame(tagged, self._columns, datetime.now(UTC))
 
 
-def _is(wanted: tuple[int, int], found: Any) -> bool:
-    """Return whether a row of figures has this count and this sum; without rows it has none.
+def _is(wanted: tuple[int, int], found: Sequence[Any]) -> bool:
+    """Return whether these figures are this count and this sum; without rows there is no sum.
 
-    Nor has it one that is more than Spark's can be: see source.py.
+    Nor is there one that is more than Spark's can be: see source.py.
     """
-    has = None if found.isNullAt(1) else found.get(1)
-    return found.get(0) == wanted[0] and (has or 0) == (wanted[1] if wanted[1] < 1 << 63 else 0)
+    return found[0] == wanted[0] and (found[1] or 0) == (wanted[1] if wanted[1] < 1 << 63 else 0)
 
 
 def _tagging(execution: Any) -> Node:
