@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -20,6 +21,8 @@ from tests.support.driver import Driver
 from tests.support.examples import example, settings_of
 from ytstream import JobError, RestartableError
 from ytstream.cluster.client import Client
+from ytstream.errors import code_of
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.ledger import positions
@@ -77,6 +80,14 @@ def refusal(run: Callable[[], object]) -> str:
     with pytest.raises(JobError) as caught:
         run()
     return str(caught.value)
+
+
+@contextmanager
+def fails_with(code: ErrorCode) -> Iterator[pytest.ExceptionInfo[Any]]:
+    """Wait for an error of this code; its message is the matter of one test only."""
+    with pytest.raises((JobError, RestartableError)) as caught:
+        yield cast(Any, caught)
+    assert code_of(caught.value) == code
 
 
 def adopt(spark: SparkSession, context: JobContext) -> None:

@@ -23,7 +23,11 @@ from yt import yson
 from yt.wrapper.driver import make_formatted_request
 
 from minicluster import testing as minicluster
-from tests.support.helpers import refusal, unconnected
+from tests.support.helpers import (
+    fails_with,
+    refusal,
+    unconnected,
+)
 from tests.support.operation_steps import (
     ME,
     _of_the_template,
@@ -36,6 +40,7 @@ from tests.support.operation_steps import (
 from ytstream.cluster import abort_own_operation, operation
 from ytstream.cluster.client import connect, explained
 from ytstream.errors import JobError, SupersededError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import Head
@@ -443,7 +448,7 @@ def test_a_batch_of_a_former_epoch_is_none(context: JobContext) -> None:
     _batch(context, "batch")
     wait, _ = waiting(context, start(context, "sleep 100"))
     wait = replace(wait, epoch=1, clock=iter([0.0, *[1e6] * 9]).__next__)
-    with pytest.raises(JobError, match="no batch within"):
+    with fails_with(ErrorCode.FIRST_BATCH_LATE):
         wait.first_batch()
 
 
@@ -451,7 +456,7 @@ def test_a_first_look_counts_once_an_executor_runs(context: JobContext) -> None:
     _batch(context, "look")
     id_ = start(context, "sleep 100")
     wait, said = waiting(context, id_, clock=iter([0.0, *[1e6] * 9]).__next__)
-    with pytest.raises(JobError, match="no batch within"):
+    with fails_with(ErrorCode.FIRST_BATCH_LATE):
         wait.first_batch()
     context.client.abort_operation(id_, message="next")
     executors = start(context, "sleep 100", alias="*executors")

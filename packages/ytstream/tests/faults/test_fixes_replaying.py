@@ -9,8 +9,12 @@ import pytest
 
 from minicluster.testing import Running
 from tests.support import mutants
-from tests.support.helpers import StreamOf, fail_in_the_middle_of_a_batch
-from ytstream import RestartableError
+from tests.support.helpers import (
+    StreamOf,
+    fail_in_the_middle_of_a_batch,
+    fails_with,
+)
+from ytstream.errors.error_codes import ErrorCode
 from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
@@ -33,7 +37,7 @@ def test_rows_trimmed_before_they_were_read(
     stream.client.trim_rows(stream.settings.queues[0], 0, 50)
     if not fixed:
         mutants.begin_at_row_zero(monkeypatch)
-        with pytest.raises(RestartableError, match="was trimmed to row 50 while batch 1-0 read"):
+        with fails_with(ErrorCode.ROWS_TRIMMED):
             stream.drain()
         mutants.audit_nothing(monkeypatch)
     stream.drain()

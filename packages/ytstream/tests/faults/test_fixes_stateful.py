@@ -16,12 +16,13 @@ from tests.support.helpers import (
     adopt,
     die_between_the_logs,
     fail_in_the_middle_of_a_batch,
+    fails_with,
     lose_the_commits_reply,
     run_until_it_fails,
     several_triggers,
     trim_unread,
 )
-from ytstream import RestartableError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream_tools.testing.job_stream import wait
 
 pytestmark = pytest.mark.spark
@@ -69,7 +70,7 @@ def test_death_between_commit_log_and_transaction(
     stream.send(100)
     if not fixed:
         mutants.repair_no_folder(monkeypatch)
-        with pytest.raises(RestartableError, match="does not follow"):
+        with fails_with(ErrorCode.OTHER_ROWS):
             stream.drain()
         mutants.verify_no_head(monkeypatch)
     stream.close()

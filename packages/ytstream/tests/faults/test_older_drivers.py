@@ -17,11 +17,12 @@ from tests.support.helpers import (
     StreamOf,
     another_process,
     at_a_commit,
+    fails_with,
     head_of,
     refusal,
     run_until_it_fails,
 )
-from ytstream import RestartableError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.recovery import checkpoint_dir
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import wait, wait_for_failure
@@ -120,7 +121,7 @@ def test_a_commit_is_applied_during_recovery(
         assert stream.is_exact()
     else:
         assert entry.error is None
-        with pytest.raises(RestartableError, match="something else moved it"):
+        with fails_with(ErrorCode.CONSUMER_MOVED):
             stream.drain()
         assert "the consumer was moved forward" in refusal(stream.recover)
 

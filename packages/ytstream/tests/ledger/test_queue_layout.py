@@ -10,9 +10,14 @@ from typing import Any, cast
 import pytest
 import yt.type_info as ti
 
-from tests.support.helpers import refusal, unconnected
-from ytstream import JobError, RestartableError
+from tests.support.helpers import (
+    fails_with,
+    refusal,
+    unconnected,
+)
+from ytstream import RestartableError
 from ytstream.cluster.client import Client
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger.ledger_rows import Head, head_of, head_row
 from ytstream.ledger.offsets import Queue
 from ytstream.ledger.positions import Snapshot
@@ -255,9 +260,9 @@ def test_a_batch_of_a_queue_that_was_resharded_ends(ids: tuple[str, ...]) -> Non
 def test_a_batch_of_a_queue_that_has_grown_goes_on() -> None:
     now = _Cluster("c", "d", "e")
     assert _verified(now) == {QUEUE: layout_of(_tablets("c", "d", "e"))}
-    with pytest.raises(RestartableError, match="resharded"):
+    with fails_with(ErrorCode.QUEUE_RESHARDED):
         _verified(_Cluster("c", "d", "e", upper=4))
-    with pytest.raises(RestartableError, match="resharded"):  # under the number of a former tablet
+    with fails_with(ErrorCode.QUEUE_RESHARDED):  # under the number of a former tablet
         _verified(now, retired={2: 1})
 
 
@@ -270,7 +275,7 @@ def test_a_batch_of_a_queue_that_has_grown_goes_on() -> None:
     ],
 )
 def test_a_batch_of_altered_columns_ends_the_job(altered: Sequence[Column], said: str) -> None:
-    with pytest.raises(JobError, match="altered while the job ran") as caught:
+    with fails_with(ErrorCode.QUEUE_ALTERED) as caught:
         _verified(_Cluster("a", "b", columns=altered))
     assert said in str(caught.value)
 

@@ -25,14 +25,16 @@ from tests.support.helpers import (
     ContextOf,
     StreamOf,
     adopt,
+    fails_with,
     refusal,
     run_until_it_fails,
     unconnected,
 )
 from tests.support.static_outputs import Reader, make_static, named, published, static
-from ytstream import Column, JobError
+from ytstream import Column
 from ytstream.cluster.client import connect
 from ytstream.declaration.validation import verify, verify_configuration
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head
@@ -534,7 +536,7 @@ def test_a_replay_goes_into_no_static_output(provisioned_of: ContextOf) -> None:
     context = _with_tables(provisioned_of("transactional"))
     job = replace(context.job, reject={"cheap": "price < 0"})
     spark: Any = None
-    with pytest.raises(JobError, match="the outputs output are static"):
+    with fails_with(ErrorCode.NOT_FOR_THIS_JOB):
         replay(spark, replace(context, job=job), spark, print)
 
 

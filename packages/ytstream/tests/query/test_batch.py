@@ -12,10 +12,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from minicluster.testing import Running
 from tests.support import mutants
-from tests.support.helpers import StreamOf, head_of, refusal, sampled
+from tests.support.helpers import (
+    StreamOf,
+    fails_with,
+    head_of,
+    refusal,
+    sampled,
+)
 from ytstream import JobError, RestartableError
 from ytstream.cluster.client import Client
 from ytstream.connector.transform_plan import observed_name
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger.ledger_rows import Head
 from ytstream.outputs.audit import RowRange, audit, ranges
 from ytstream.provisioning import job_objects
@@ -225,10 +232,10 @@ def test_the_consumer_is_moved_back(
         assert any("was behind the ledger" in note for note in stream.recover())
     else:
         mutants.move_no_consumer(monkeypatch)
-        with pytest.raises(RestartableError, match="something else moved it"):
+        with fails_with(ErrorCode.CONSUMER_MOVED):
             stream.drain()
         mutants.verify_no_consumer(monkeypatch)
-        with pytest.raises(RestartableError, match="would read rows 10 to"):
+        with fails_with(ErrorCode.CONSUMER_MOVED):
             stream.drain()
         mutants.verify_no_start(monkeypatch)
     stream.drain()
@@ -287,7 +294,7 @@ def test_the_supervisor_says_what_ended_the_batch(stream_of: StreamOf, cluster: 
     trimming = threading.Thread(target=trim)
     trimming.start()
     try:
-        with pytest.raises(RestartableError, match="was trimmed to row 15 while batch 1-0 read"):
+        with fails_with(ErrorCode.ROWS_TRIMMED):
             runner.run()
         with pytest.raises(JobError, match=r"15 rows of .* were trimmed"):
             runner.run()

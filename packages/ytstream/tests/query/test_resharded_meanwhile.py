@@ -18,13 +18,14 @@ from tests.support.helpers import (
     MIGRATED,
     StreamOf,
     another_process,
+    fails_with,
     head_of,
     refusal,
     reshard,
     sampled,
 )
 from tests.support.supervised import end_of
-from ytstream import RestartableError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
 from ytstream.query.watchdog import LOOK_SECONDS, Watchdog
@@ -101,7 +102,7 @@ def _await_end(stream: Stream, cluster: Running, query: StreamingQuery, since: i
         time.sleep(0.1)
     if query.isActive:
         watch = Watchdog(stream.context, stream.epoch, query, lambda: None)
-        with pytest.raises(RestartableError, match="resharded"):
+        with fails_with(ErrorCode.QUEUE_RESHARDED):
             watch.look(time.monotonic() + 2 * LOOK_SECONDS)
         query.stop()
 

@@ -20,12 +20,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 from minicluster.testing import Running
 from tests.support import mutants
 from tests.support.examples import example
-from tests.support.helpers import ContextOf
-from ytstream import RestartableError
+from tests.support.helpers import (
+    ContextOf,
+    fails_with,
+)
 from ytstream.cluster.client import Client
 from ytstream.cluster.mounting import closed
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import StalledError, SupersededError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.query.watchdog import LOOK_SECONDS, ROWLESS, STALL_SECONDS, Watchdog, finished_tasks
@@ -89,7 +92,7 @@ def test_a_recreated_queue_ends_it(watched: Any) -> None:
     client.remove(queue)
     client.create("table", queue, attributes={"dynamic": True, "schema": schema})
     client.mount_table(queue, sync=True)
-    with pytest.raises(RestartableError, match="dropped and recreated"):
+    with fails_with(ErrorCode.QUEUE_RECREATED):
         watch.look(0.0)
 
 
@@ -112,7 +115,7 @@ def test_a_consumer_that_something_else_moved_ends_it(
     context, watch = _at_row_3(watched, tablets, guarantee)
     settings = context.settings
     context.client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, row)
-    with pytest.raises(RestartableError, match="something else moved it"):
+    with fails_with(ErrorCode.CONSUMER_MOVED):
         watch.look(LOOK_SECONDS)
 
 

@@ -13,10 +13,15 @@ from minicluster.testing import Running
 from packages.ytstream.tests.ledger.test_ledger_rows import HEADS
 from tests.support import mutants
 from tests.support.driver import EXACT, Driver
-from tests.support.helpers import DriverOf, refusal
+from tests.support.helpers import (
+    DriverOf,
+    fails_with,
+    refusal,
+)
 from ytstream import RestartableError
 from ytstream.connector.tablet_transactions import Tablets, Transaction
-from ytstream.errors import ConflictError, JobError, SupersededError
+from ytstream.errors import ConflictError, SupersededError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.positions import read_head
@@ -49,7 +54,7 @@ def test_a_foreign_epoch_ends_the_process(head: Head, said: str) -> None:
 
 
 def test_a_head_that_was_deleted_is_not_taken_for_another_instance() -> None:
-    with pytest.raises(JobError, match="has lost its head row") as caught:
+    with fails_with(ErrorCode.HEAD_LOST) as caught:
         verify_epoch(None, Epoch(3, "process 1"))
     assert not isinstance(caught.value, SupersededError)
     assert "no other instance has written it" in str(caught.value)
@@ -144,7 +149,7 @@ def test_a_process_whose_epoch_is_over_does_not_raise_it_again(driver: Driver) -
 
 @needs_jvm
 def test_a_process_whose_ledger_is_gone_does_not_begin_another(driver: Driver) -> None:
-    with pytest.raises(JobError, match="has lost its head row"):
+    with fails_with(ErrorCode.HEAD_LOST):
         _raise(driver, Epoch(1))
     assert _head(driver) is None
 
@@ -193,7 +198,7 @@ def test_an_older_batch_that_commits_meanwhile_is_waited_for(
 
     tablets = _Overtaken(driver.tablets.jvm, driver.settings, overtake=commit_a_batch, times=times)
     if number is None:
-        with pytest.raises(RestartableError, match="does not stop changing"):
+        with fails_with(ErrorCode.LEDGER_BUSY):
             raise_epoch(driver.settings.ledger, tablets, Epoch())
         assert _head(driver) == Head(1, first.owner, batch=4)
     else:

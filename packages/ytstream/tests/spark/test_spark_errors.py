@@ -13,8 +13,13 @@ from pyspark.errors import (
 )
 from pyspark.sql import SparkSession
 
-from tests.support.helpers import refusal, unconnected
+from tests.support.helpers import (
+    fails_with,
+    refusal,
+    unconnected,
+)
 from ytstream import JobError, RestartableError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees.transactional import FENCE, FENCED
 from ytstream.spark import session
 from ytstream.spark.spark_errors import cause, explained_spark
@@ -121,7 +126,7 @@ def test_a_command_names_the_jvm_that_ended_under_it(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(session, "open_session", lambda _: SimpleNamespace(stop=refuse))
     with (
-        pytest.raises(JobError, match="Spark's JVM does not answer: no"),
+        fails_with(ErrorCode.JVM_ENDED),
         session.opened(unconnected("transactional")),
     ):
         refuse()
@@ -151,7 +156,7 @@ def test_a_plan_that_spark_refuses_ends_the_job() -> None:
 
 
 def test_a_jvm_that_is_gone_ends_the_job() -> None:
-    with pytest.raises(JobError, match="Spark's JVM does not answer: no"), explained_spark():
+    with fails_with(ErrorCode.JVM_ENDED), explained_spark():
         raise ConnectionRefusedError("no")
 
 
@@ -170,6 +175,6 @@ def test_the_description_of_the_query_is_not_taken_for_the_cause() -> None:
     ],
 )
 def test_a_native_library_that_cannot_be_loaded_names_the_folder(said: str) -> None:
-    with pytest.raises(JobError, match="cannot load a native library") as caught, explained_spark():
+    with fails_with(ErrorCode.TEMPORARY_FOLDER) as caught, explained_spark():
         raise StreamingQueryException(f"{said}\n=== Streaming Query ===\n")
     assert "-Djava.io.tmpdir=FOLDER" in caught.value.remedy
