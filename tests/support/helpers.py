@@ -27,6 +27,7 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import Head
+from ytstream.log import Event
 from ytstream.provisioning import job_objects
 from ytstream.recovery.epoch import Epoch
 from ytstream.settings import spark_conf
@@ -88,6 +89,11 @@ def fails_with(code: ErrorCode) -> Iterator[pytest.ExceptionInfo[Any]]:
     with pytest.raises((JobError, RestartableError)) as caught:
         yield cast(Any, caught)
     assert code_of(caught.value) == code
+
+
+def has_said(caplog: pytest.LogCaptureFixture, event: Event) -> bool:
+    """Return whether the job's log has a line of this event."""
+    return any(line.startswith(event) for line in caplog.messages)
 
 
 def adopt(spark: SparkSession, context: JobContext) -> None:

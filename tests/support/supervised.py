@@ -25,7 +25,7 @@ def supervised(stream: Stream) -> Iterator[Wait]:
     assert errors == []
 
 
-def end_of(stream: Stream, is_running: Callable[[], bool], deed: Callable[[], None]) -> str:
+def end_of(stream: Stream, is_running: Callable[[], bool], deed: Callable[[], None]) -> JobError:
     """Run the job, do something to it, and return the error that ends it."""
     with _running(stream) as (wait, errors):
         wait(is_running)
@@ -35,7 +35,7 @@ def end_of(stream: Stream, is_running: Callable[[], bool], deed: Callable[[], No
             time.sleep(0.1)
     (error,) = errors
     assert isinstance(error, JobError)
-    return str(error)
+    return error
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from tests.faults.crash_matrix.__main__ import LOGS
 from tests.faults.crash_matrix.cases import Variant
 from tests.faults.crash_matrix.play import PACKAGE, SpoiltError, Stage, project_of, staged
 from tests.support.jvm import submit_args
+from ytstream.log import Event
 from ytstream_tools.demo.job_process import JobProcess
 
 VARIANT = Variant("transactional", "map", 1)
@@ -148,7 +149,7 @@ def cases(stage: Stage, minutes: float) -> dict[str, Callable[[str], Outcome]]:
             error={"code": 1, "message": "the tablet is on strike"},
         )
         stage.fill()
-        stage.wait(lambda: b"failure 2 of" in driver.log.read_bytes(), driver)
+        stage.wait(lambda: driver.events(Event.FAILURE) >= 2, driver)
 
     def draining(driver: JobProcess) -> None:
         where = {"path": stage.context.settings.output}

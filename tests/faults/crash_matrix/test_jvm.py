@@ -13,6 +13,8 @@ import pytest
 from tests.faults.crash_matrix.cases import Variant
 from tests.faults.crash_matrix.play import Stage, project_of, staged
 from tests.support.jvm import submit_args
+from ytstream.errors.error_codes import ErrorCode
+from ytstream.log import Event, failure_in
 from ytstream_tools.demo.job_process import JobProcess
 from ytstream_tools.status.status_text import status
 
@@ -64,7 +66,7 @@ def _while_it_backs_off(stage: Stage, driver: JobProcess) -> None:
     )
     stage.wait(driver.has_started, driver)
     stage.fill()
-    stage.wait(lambda: b"failure 3 of" in driver.log.read_bytes(), driver)
+    stage.wait(lambda: driver.events(Event.FAILURE) >= 3, driver)
 
 
 Moment = Callable[[Stage, JobProcess], None]
@@ -95,7 +97,8 @@ def test_a_jvm_that_is_killed_ends_the_job_with_one_message(
             os.kill(jvm, signal.SIGKILL)
             assert driver.wait() == 1
             lines = driver.log.read_text(encoding="utf-8").splitlines()
-            assert re.fullmatch(rf"{_TIME} ERROR {re.escape(message)}", lines[-2])
+            assert failure_in(lines) == (len(lines) - 2, ErrorCode.JVM_ENDED)
+            assert lines[-2].endswith(f" {message}")
             assert lines[-1] == f"  -> {REMEDY}"
             for line in lines[:-2]:
                 assert re.match(rf"{_TIME} (INFO|WARNING) ", line) or _PRINTED.fullmatch(line), line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.helpers import refusal
-from ytstream.log import RUNNING
+from ytstream.log import Event
 from ytstream_tools.demo.job_process import JobProcess, run_command
 
 MISSING = "no_such_package"
@@ -28,7 +28,7 @@ def test_the_error_of_a_job_is_quoted_and_not_what_surrounds_it(tmp_path: Path) 
 
 def test_a_job_has_started_once_its_query_runs(tmp_path: Path) -> None:
     log = tmp_path / "job.log"
-    running = f"2026-11-22 04:27:36 INFO {RUNNING}1: //queue -> //output\n"
+    running = f"2026-11-22 04:27:36 INFO {Event.RUNNING}, epoch 1: //queue -> //output\n"
     log.write_text(running)  # of a run before
     job = JobProcess(MISSING, "127.0.0.1:1", log, tmp_path)
     job.wait()

@@ -10,15 +10,25 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from .errors.error_codes import ErrorCode
 
 _log = logging.getLogger("job")
 
-#: Begins the line that says that a query runs; the demonstration waits for it.
-RUNNING = "running, epoch "
+_TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 #: Begins the line that says why a command has failed, with the error's code.
-_FAILED_LINE = re.compile(r"(?:error|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ERROR) \[(\w+)\]:? ")
+_FAILED_LINE = re.compile(rf"(?:error|{_TIME} ERROR) \[(\w+)\]:? ")
+
+
+class Event(StrEnum):
+    """What programs wait for: each begins its lines, whatever follows there."""
+
+    #: A query runs, after recovery.
+    RUNNING = "running"
+    #: A query has failed; the job tries again.
+    FAILURE = "failure"
+
 
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m"}
 _PLAIN = "\033[0m"
@@ -51,6 +61,11 @@ def failure_in(lines: Sequence[str]) -> tuple[int, str] | None:
         if found := _FAILED_LINE.match(lines[number]):
             return number, found[1]
     return None
+
+
+def events_in(text: str, event: Event) -> int:
+    """Return how many lines of a log are of this event."""
+    return len(re.findall(rf"^{_TIME} \w+ {event}\b", text, re.MULTILINE))
 
 
 @dataclass

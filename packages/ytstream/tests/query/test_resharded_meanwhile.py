@@ -248,6 +248,6 @@ def test_a_job_whose_pulls_find_no_tablet_ends(
     def deed() -> None:
         _reshard_meanwhile(stream, cluster, Request("PullConsumer"))
 
-    said = end_of(stream, drained(stream.context), deed)
+    said = str(end_of(stream, drained(stream.context), deed))
     assert "was resharded from 4 to 2 tablets" in said
     assert "80 rows of it were not read" in said

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.log import RUNNING, failure_in
+from ytstream.log import Event, events_in, failure_in
 from ytstream.settings import environment as variables
 
 from .guard import guarded
@@ -51,7 +51,11 @@ class JobProcess:
 
     def has_started(self) -> bool:
         """Return whether its query runs: it says so after recovery."""
-        return f" {RUNNING}".encode() in self.log.read_bytes()[self._start :]
+        return self.events(Event.RUNNING) > 0
+
+    def events(self, event: Event) -> int:
+        """Return how many lines of this event it has said."""
+        return events_in(self._said(), event)
 
     def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Return the exit code; raises subprocess.TimeoutExpired after ``seconds``."""
@@ -76,9 +80,12 @@ class JobProcess:
 
     def tail(self, lines: int = 15) -> str:
         """Return the error it ended with or, without one, the last lines it said."""
-        said = self.log.read_bytes()[self._start :].decode(errors="replace").splitlines()
+        said = self._said().splitlines()
         failure = failure_in(said)
         return "\n".join(said[failure[0] if failure is not None else -lines :])
+
+    def _said(self) -> str:
+        return self.log.read_bytes()[self._start :].decode(errors="replace")
 
 
 def environment(proxy: str, root: Path) -> dict[str, str]:

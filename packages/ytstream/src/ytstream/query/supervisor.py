@@ -34,7 +34,7 @@ from ..errors.error_codes import ErrorCode
 from ..job import Job, JobContext
 from ..ledger.offsets import Queue
 from ..ledger.positions import read_head
-from ..log import RUNNING, GrowthThresholds, say, warn
+from ..log import Event, GrowthThresholds, say, warn
 from ..outputs.tablet_overflow import TabletOverflow, judged, overflow_of
 from ..provisioning import job_objects
 from ..provisioning.capacity import CapacityCheck
@@ -200,7 +200,7 @@ class QueryRunner:
         """Watch the query until it must stop, then let its micro-batch finish."""
         settings, job = self.context.settings, self.context.job
         into = ", ".join(settings.outputs.values())
-        say(f"{RUNNING}{self.epoch.number}: {', '.join(settings.queues)} -> {into}")
+        say(f"{Event.RUNNING}, epoch {self.epoch.number}: {', '.join(settings.queues)} -> {into}")
         # Try once: this loop has to notice signals and the end of the query, too.
         client = self.impatient or self.context.client
         impatient = replace(self.context, client=client)
@@ -318,7 +318,7 @@ def supervise(job: Job, runner: QueryRunner, stop: StopSignal) -> str:
                     "fix the cause and start again: committed rows are kept",
                     code=ErrorCode.GAVE_UP,
                 ) from error
-            warn(f"failure {len(failures)} of {job.most_failures}: {error}; starting again")
+            warn(f"{Event.FAILURE} {len(failures)} of {job.most_failures}: {error}; starting again")
             _pause(job, len(failures), runner, stop)
     return STOPPED
 
