@@ -83,6 +83,13 @@ def refusal(run: Callable[[], object]) -> str:
     return str(caught.value)
 
 
+def refusal_code(run: Callable[[], object]) -> ErrorCode:
+    """Return the code of the JobError that ``run`` raises."""
+    with pytest.raises(JobError) as caught:
+        run()
+    return caught.value.code
+
+
 @contextmanager
 def fails_with(code: ErrorCode) -> Iterator[pytest.ExceptionInfo[Any]]:
     """Wait for an error of this code; its message is the matter of one test only."""

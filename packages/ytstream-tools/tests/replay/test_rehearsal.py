@@ -12,11 +12,16 @@ from typing import Any
 import pytest
 
 from minicluster import testing as minicluster
-from tests.support.helpers import ContextOf, refusal
+from tests.support.helpers import (
+    ContextOf,
+    refusal,
+    refusal_code,
+)
 from tests.support.ledger_steps import LAST, minutes, write_ledger
 from tests.support.rehearsal_steps import READS
 from tests.support.status_steps import invoke, send
 from ytstream.cluster.operation import Operation
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.recovery import stop_request
 from ytstream_tools.commands import capture as capture_command
@@ -193,7 +198,7 @@ def test_a_commit_that_is_none_is_refused(
         assert "has no commit" in said
     _git(repository, "mv", "src", "source")
     _git(repository, "commit", "--quiet", "--message", "moved")
-    assert "has no src/example_map" in refusal(lambda: _rehearsed(context, repository))
+    assert refusal_code(lambda: _rehearsed(context, repository)) == ErrorCode.COMMIT_UNKNOWN
     assert not replayed
 
 
@@ -212,7 +217,7 @@ def test_the_deployed_commit_is_the_one_that_submit_has_noted(
     said: str,
 ) -> None:
     context = provisioned_of("transactional")
-    assert "no operation or record of the job" in refusal(lambda: revisions.deployed(context))
+    assert refusal_code(lambda: revisions.deployed(context)) == ErrorCode.COMMIT_UNKNOWN
     found = Operation("1-2-3-4", "running", annotations={"ytstream": note})
     monkeypatch.setattr(stop_request, "of_job", lambda _: found)
     if note == {"commit": "abc"}:

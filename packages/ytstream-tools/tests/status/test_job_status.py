@@ -20,7 +20,11 @@ from yt.yson import YsonUint64
 import ytstream
 import ytstream_tools.status
 from minicluster import testing as minicluster
-from tests.support.helpers import ContextOf, refusal
+from tests.support.helpers import (
+    ContextOf,
+    refusal,
+    refusal_code,
+)
 from tests.support.project import ROOT
 from tests.support.status_steps import (
     NOW,
@@ -33,6 +37,7 @@ from tests.support.status_steps import (
 )
 from ytstream import cli
 from ytstream.cluster.operation import Operation
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, connector_row, head_row
@@ -173,7 +178,7 @@ def test_state_and_watermark_are_shown(provisioned_of: ContextOf) -> None:
 def test_status_refuses_a_damaged_ledger(provisioned_of: ContextOf) -> None:
     context = provisioned_of("transactional")
     write_rows(context, {**head_row(replace(Head(), epoch=1)), "queues": 5})
-    assert "is malformed" in refusal(lambda: status(context))
+    assert refusal_code(lambda: status(context)) == ErrorCode.LEDGER_DAMAGED
 
 
 # -- lag in seconds

@@ -15,10 +15,14 @@ import pytest
 
 from tests.support import released
 from tests.support.driver import offsets_text, write
-from tests.support.helpers import refusal
+from tests.support.helpers import (
+    refusal,
+    refusal_code,
+)
 from tests.support.operation_steps import _of_the_template, context, ended, plan_of, running
 from ytstream.cluster import operation
 from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import Head, head_row
@@ -266,7 +270,7 @@ def test_the_former_version_comes_back_and_the_refused_one_is_remembered(
         what
     ]
     assert reason in site.versions.all()[1].how  # `status` shows it
-    assert "was refused at" in refusal(site.replace)
+    assert refusal_code(site.replace) == ErrorCode.VERSION_REFUSED
     assert site.runs().id == back.id
     site.at("c2", "works")  # its cause is gone; the files are others, too
     assert site.replace(force=True) == 0
@@ -289,7 +293,7 @@ def test_where_nothing_runs_a_replacement_is_a_submit(site: Site) -> None:
     text = refusal(site.at("c2", "fails").replace)
     assert "the driver did not come to its first batch" in text
     assert site.states()[-1] == ("c2", StartState.FAILED)  # there was nothing to come back to
-    assert "the driver did not come" in refusal(site.replace)  # tried again
+    assert refusal_code(site.replace) == ErrorCode.FIRST_BATCH  # tried again
 
 
 @pytest.mark.journey
@@ -395,7 +399,7 @@ def test_a_process_that_no_operation_runs_is_not_replaced(site: Site) -> None:
     lock = InstanceLock(site.context.client, site.context.settings.consumer)
     lock.acquire(print)
     try:
-        assert "the job runs already: process" in refusal(site.replace)
+        assert refusal_code(site.replace) == ErrorCode.PREFLIGHT
     finally:
         lock.release()
 

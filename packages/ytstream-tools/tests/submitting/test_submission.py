@@ -26,6 +26,7 @@ from minicluster import testing as minicluster
 from tests.support.helpers import (
     fails_with,
     refusal,
+    refusal_code,
     unconnected,
 )
 from tests.support.operation_steps import (
@@ -726,7 +727,7 @@ def test_the_operation_is_found_by_the_ledgers_owner(context: JobContext) -> Non
 
 
 def test_without_an_operation_logs_say_so(context: JobContext) -> None:
-    assert "no operation of this job" in refusal(lambda: operation_logs.job_operation(context))
+    assert refusal_code(lambda: operation_logs.job_operation(context)) == ErrorCode.OPERATION_GONE
 
 
 def test_status_shows_the_operation(context: JobContext) -> None:
@@ -936,7 +937,7 @@ def test_a_second_submit_of_a_repository_is_refused(
         submitting.submit(context, tmp_path / "production.toml", (), print, launch_checks.LOOKS)
 
     with submitting._alone(made.folder):
-        assert "another submit of this repository runs" in refusal(second)
+        assert refusal_code(second) == ErrorCode.ANOTHER_SUBMIT
 
 
 def test_an_interrupt_says_when_the_cluster_cannot_be_asked(

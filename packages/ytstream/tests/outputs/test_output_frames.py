@@ -20,10 +20,12 @@ from tests.support.helpers import (
     head_of,
     recreate,
     refusal,
+    refusal_code,
 )
 from ytstream import Column, JobError, RestartableError, latest
 from ytstream.connector.transform_plan import observed_name
 from ytstream.declaration.validation import verify, verify_configuration
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, Job
 from ytstream.outputs import output_frames
 from ytstream.outputs.audit import Metrics, Ranges, audit
@@ -548,4 +550,4 @@ def _by_position(stream: Stream, name: str) -> dict[tuple[Any, ...], Any]:
 
 def test_a_job_without_reject_has_nothing_to_replay(stream_of: StreamOf) -> None:
     stream = stream_of("transactional")
-    assert "this job rejects no rows" in refusal(lambda: _replayed(stream))
+    assert refusal_code(lambda: _replayed(stream)) == ErrorCode.NOT_FOR_THIS_JOB

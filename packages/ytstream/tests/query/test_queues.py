@@ -15,6 +15,7 @@ from tests.support.helpers import (
     another_process,
     fails_with,
     refusal,
+    refusal_code,
 )
 from ytstream.declaration.validation import verify_configuration
 from ytstream.errors.error_codes import ErrorCode
@@ -99,7 +100,7 @@ def test_a_second_queue_where_a_key_has_the_position(
 
     stream.configure(outputs={**outputs, **{name: f"{outputs[name]}-2" for name in changed}})
     job_objects.provision(stream.context)
-    assert "run `migrate`" in refusal(stream.recover)
+    assert refusal_code(stream.recover) == ErrorCode.JOB_CHANGED
     assert migration.migrate(stream.context, stream.tablets)[-1] == MIGRATED
     stream.send(400)
     another_process(stream).drain()

@@ -16,10 +16,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.support.examples import example
-from tests.support.helpers import SILENT, StreamOf, another_process, refusal, unconnected
+from tests.support.helpers import (
+    SILENT,
+    StreamOf,
+    another_process,
+    refusal,
+    refusal_code,
+    unconnected,
+)
 from ytstream import Job, JobError, RestartableError
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import StalledError, SupersededError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger.ledger_rows import Head
 from ytstream.outputs.tablet_overflow import TabletOverflow
 from ytstream.query import supervisor
@@ -86,7 +94,7 @@ def test_a_look_at_a_refused_batch_that_fails_each_time_is_given_up(job: Job) ->
 
     runner = _runner(one_query)
     runner.refused = TabletOverflow("3-7", {})
-    assert "gave up after 4" in refusal(lambda: supervise(job, runner, StopSignal()))
+    assert refusal_code(lambda: supervise(job, runner, StopSignal())) == ErrorCode.GAVE_UP
     assert len(starts) == 4
 
 
@@ -113,7 +121,7 @@ def test_failures_an_hour_apart_count_if_they_are_of_one_batch(
         assert supervise(job, runner, stop) == STOPPED
         assert len(starts) == 10
     else:
-        assert "gave up after 3 failures" in refusal(lambda: supervise(job, runner, stop))
+        assert refusal_code(lambda: supervise(job, runner, stop)) == ErrorCode.GAVE_UP
 
 
 @pytest.mark.parametrize("kind", [JobError, SupersededError])

@@ -17,10 +17,19 @@ import pytest
 
 from minicluster import testing as minicluster
 from tests.support.driver import BID, offsets_text, write
-from tests.support.helpers import ON_STRIKE, SILENT, ContextOf, DriverOf, recreate, refusal
+from tests.support.helpers import (
+    ON_STRIKE,
+    SILENT,
+    ContextOf,
+    DriverOf,
+    recreate,
+    refusal,
+    refusal_code,
+)
 from tests.support.project import ROOT
 from tests.support.status_steps import invoke, without_times
 from ytstream.cluster.client import connect
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.offsets import Queue
@@ -152,7 +161,7 @@ def test_rows_out_of_order_are_within_the_margin(
 
 def test_where_nothing_can_be_said_it_says_why(provisioned_of: ContextOf) -> None:
     context = provisioned_of("transactional")
-    assert "has never run" in refusal(lambda: read(context))
+    assert refusal_code(lambda: read(context)) == ErrorCode.NEVER_RUN
 
 
 def test_the_command_prints_it_and_nothing_else(
@@ -175,7 +184,7 @@ def test_a_queue_without_times_can_be_complete_only_when_it_is_empty(driver_of: 
     driver.run(5)
     assert _verified_by_count(driver.context)
     driver.send(1)
-    assert "nothing tells since when" in refusal(lambda: read(driver.context))
+    assert refusal_code(lambda: read(driver.context)) == ErrorCode.NO_TIMESTAMP
 
 
 def _verified_by_count(context: JobContext) -> bool:
@@ -196,14 +205,14 @@ def test_a_queue_that_was_recreated_is_named(driver_of: DriverOf) -> None:
     driver = driver_of("transactional")
     driver.run(5)
     recreate(driver.settings.queues[0], driver.client)
-    assert "was dropped and recreated" in refusal(lambda: read(driver.context))
+    assert refusal_code(lambda: read(driver.context)) == ErrorCode.QUEUE_RECREATED
 
 
 def test_a_job_with_state_has_a_watermark_under_a_name_of_its_own(driver_of: DriverOf) -> None:
     """Of the batch that has happened: what its own watermark closed is in the output."""
     driver = driver_of("transactional", "window")
     driver.run(5)
-    assert "no watermark yet" in refusal(lambda: read(driver.context))
+    assert refusal_code(lambda: read(driver.context)) == ErrorCode.NO_WATERMARK
     text = offsets_text([{0: 5}]).replace(
         '"batchWatermarkMs": 0', '"batchWatermarkMs": 1700000000999'
     )

@@ -16,7 +16,7 @@ from tests.support.driver import EXACT, Driver
 from tests.support.helpers import (
     DriverOf,
     fails_with,
-    refusal,
+    refusal_code,
 )
 from ytstream import RestartableError
 from ytstream.connector.tablet_transactions import Tablets, Transaction
@@ -111,8 +111,8 @@ def test_a_damaged_head_is_refused_over_both_protocols(
 ) -> None:
     row = {**ledger_rows.head_row(HEADS["two queues"]), **damage}
     driver.client.insert_rows(driver.settings.ledger, [row])
-    assert "is malformed" in refusal(lambda: _head(driver))
-    assert "is malformed" in refusal(lambda: _raise(driver, Epoch()))
+    assert refusal_code(lambda: _head(driver)) == ErrorCode.LEDGER_DAMAGED
+    assert refusal_code(lambda: _raise(driver, Epoch())) == ErrorCode.LEDGER_DAMAGED
     raised = raise_epoch(driver.settings.ledger, driver.tablets, Epoch(), repair=True)
     assert _head(driver) == Head(10, raised.owner)
 

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from minicluster.testing import Running
-from tests.support.helpers import ContextOf, refusal
+from tests.support.helpers import (
+    ContextOf,
+    refusal_code,
+)
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.recovery import lock as locking
 from ytstream.recovery import process_identity
@@ -31,7 +35,7 @@ def test_a_second_instance_is_refused_while_the_first_one_lives(
     second = InstanceLock(context.client, consumer)
     with alone(context):
         assert len(list(second.holders())) == 1
-        assert "another instance" in refusal(lambda: second.acquire(print))
+        assert refusal_code(lambda: second.acquire(print)) == ErrorCode.ANOTHER_INSTANCE
     assert list(second.holders()) == []
     second.acquire(print)
     second.release()

@@ -16,11 +16,17 @@ import pytest
 from minicluster import testing as minicluster
 from minicluster.client import Client
 from tests.support.examples import example
-from tests.support.helpers import ContextOf, recreate, refusal
+from tests.support.helpers import (
+    ContextOf,
+    recreate,
+    refusal,
+    refusal_code,
+)
 from tests.support.ledger_steps import LAST, minutes, read_to, write_ledger
 from tests.support.status_steps import invoke, send, without_times
 from ytstream import cli
 from ytstream.commands.registry import registry
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import Move
@@ -284,7 +290,7 @@ def test_drain_says_what_is_left_by_a_job_that_dies(
 
 def test_drain_of_a_job_that_does_not_run_is_refused(provisioned_of: ContextOf) -> None:
     context = provisioned_of("transactional")
-    assert "the job does not run" in refusal(lambda: draining.drain(context, print))
+    assert refusal_code(lambda: draining.drain(context, print)) == ErrorCode.NOT_RUNNING
 
 
 # -- --dry-run

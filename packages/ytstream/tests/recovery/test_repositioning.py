@@ -17,8 +17,10 @@ from tests.support.helpers import (
     DriverOf,
     cut_off_at_writes,
     refusal,
+    refusal_code,
     sampled,
 )
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
 from ytstream.recovery.epoch import raise_epoch
@@ -350,10 +352,10 @@ def test_rewind_is_the_way_out_for_a_recreated_queue(
     queue = driver.settings.queues[0]
     driver.run(4)
     _recreate_queue(driver, 9, partitions)
-    assert "recreated" in refusal(lambda: driver.start(new_process=True))
+    assert refusal_code(lambda: driver.start(anew=True)) == ErrorCode.QUEUE_RECREATED
     named = [f"{queue}:{partition}=5" for partition in range(partitions)]
     if to == "rows":
-        assert "cannot stay where they were" in refusal(lambda: driver.rewind(to, *named[1:]))
+        assert refusal_code(lambda: driver.rewind(to, *named[1:])) == ErrorCode.PARTITIONS_CHANGED
     driver.rewind(to, *(named if to == "rows" else ()))
     row = {"earliest": 0, "latest": 9, "rows": 5}[to]
     assert _is_at(driver, dict.fromkeys(range(partitions), row))
@@ -406,7 +408,7 @@ def test_migrate_takes_other_outputs_over(driver_of: DriverOf) -> None:
     former = driver.settings.output
     driver.configure(outputs={"output": f"{former}-2"})
     job_objects.provision(driver.context)
-    assert "run `migrate`" in refusal(lambda: driver.start(new_process=True))
+    assert refusal_code(lambda: driver.start(anew=True)) == ErrorCode.JOB_CHANGED
     assert driver.migrate() == [
         "the job's outputs are those of the configuration now",
         f"{former} keeps this job's mark: before another job writes there, yt remove "
@@ -431,7 +433,7 @@ def test_migrate_refuses_what_a_start_refuses(driver_of: DriverOf) -> None:
     driver.client.trim_rows(driver.settings.queues[0], 0, 3)
     driver.send(3)
     driver.client.trim_rows(driver.settings.queues[0], 0, 5)
-    assert "were trimmed" in refusal(driver.migrate)
+    assert refusal_code(driver.migrate) == ErrorCode.ROWS_TRIMMED
     assert driver.standing()[0] == before[0]
 
 

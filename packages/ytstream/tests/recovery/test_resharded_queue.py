@@ -15,10 +15,12 @@ from tests.support.helpers import (
     another_process,
     head_of,
     refusal,
+    refusal_code,
     reshard,
     sampled,
 )
 from ytstream.cluster.client import Client
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 from ytstream.outputs import audit
 from ytstream.provisioning import job_objects
@@ -146,7 +148,7 @@ def test_a_drained_queue_shrinks_exactly(
     stream.send(400)
     stream.drain()
     reshard(stream.client, queue, 2)
-    assert "run `migrate`" in refusal(lambda: preview(stream.context))
+    assert refusal_code(lambda: preview(stream.context)) == ErrorCode.QUEUE_RESHARDED
     said = migration.migrate(stream.context, stream.tablets)
     assert said[-1] == MIGRATED
     assert any("was resharded" in line for line in said)

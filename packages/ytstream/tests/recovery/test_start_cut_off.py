@@ -14,9 +14,14 @@ from yt.common import YtError
 
 from minicluster.testing import Running
 from tests.support.examples import example
-from tests.support.helpers import ON_STRIKE, ContextOf, refusal
+from tests.support.helpers import (
+    ON_STRIKE,
+    ContextOf,
+    refusal_code,
+)
 from ytstream import RestartableError
 from ytstream.connector.tablet_transactions import Tablets
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows, positions
 from ytstream.recovery.epoch import Epoch
@@ -100,7 +105,7 @@ def test_a_migration(
         assert migrate(after, tablets) == ["nothing to do: the job's guarantee is transactional"]
     else:
         assert _stands(before) == (ends, {})
-        assert "run `migrate`" in refusal(lambda: prepare(after, tablets, Epoch()))
+        assert refusal_code(lambda: prepare(after, tablets, Epoch())) == ErrorCode.QUEUE_RESHARDED
         assert migrate(after, tablets)
     prepare(after, tablets, Epoch())
     assert _stands(after) == (ends, ends)

@@ -15,11 +15,16 @@ import pytest
 
 from minicluster.testing import Running
 from tests.support.examples import example
-from tests.support.helpers import ContextOf, refusal
+from tests.support.helpers import (
+    ContextOf,
+    refusal,
+    refusal_code,
+)
 from ytstream import Job, JobError, RestartableError
 from ytstream.cluster.client import connect
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import OutageError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger.positions import read_head
 from ytstream.query import supervisor
@@ -154,7 +159,10 @@ def test_the_lock_is_kept_by_its_own_pings_and_taken_again_when_it_expired(
         while not (now := list(other.holders())) or now[0][0] == first[0]:
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert "another instance" in refusal(lambda: other.acquire(lambda _: time.sleep(0.2)))
+        assert (
+            refusal_code(lambda: other.acquire(lambda _: time.sleep(0.2)))
+            == ErrorCode.ANOTHER_INSTANCE
+        )
 
 
 def test_another_lock_on_the_folder_is_named_and_not_waited_for_for_ever(
@@ -235,7 +243,7 @@ def test_failures_before_an_outage_were_its_beginning(job: Job) -> None:
 def test_failures_with_a_batch_in_between_do_not_add_up(job: Job) -> None:
     _supervised(job, *[FAILURE] * 10, progress=True)
     runner = cast(QueryRunner, _Runner(*[FAILURE] * 10))
-    assert "gave up after 3 failures" in refusal(lambda: supervise(job, runner, StopSignal()))
+    assert refusal_code(lambda: supervise(job, runner, StopSignal())) == ErrorCode.GAVE_UP
 
 
 def test_an_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
