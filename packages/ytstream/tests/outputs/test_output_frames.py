@@ -145,8 +145,12 @@ def test_the_columns_of_rejected_rows_are_given(stream_of: StreamOf) -> None:
 def test_a_row_goes_to_none_one_or_several_outputs(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, queues: int
 ) -> None:
-    """And is read from its queue once, however many outputs it goes to."""
+    """And is read from its queue once, however many outputs it goes to.
+
+    What a batch has read and skipped is judged once.
+    """
     read: list[tuple[int, int]] = []
+    judged: list[SkippedRows] = []
 
     def audited(client: Any, name: str, planned: Ranges, metrics: Metrics) -> None:
         for path, partitions in planned.items():
@@ -155,6 +159,7 @@ def test_a_row_goes_to_none_one_or_several_outputs(
         audit(client, name, planned, metrics)
 
     monkeypatch.setattr("ytstream.query.batch.audit", audited)
+    monkeypatch.setattr("ytstream.query.batch.verify_limit", lambda found, *_: judged.append(found))
     stream = _three(stream_of(guarantee, "map", queues, rejects=True))
     for _ in range(2):
         stream.send(400)
@@ -163,6 +168,7 @@ def test_a_row_goes_to_none_one_or_several_outputs(
     assert found == dict.fromkeys(("output", "rejected", "cheap", "bidders"), (0, 0))
     assert all(_rows_of(stream, name) for name in found)
     assert [wanted for wanted, _ in read] == [seen for _, seen in read] != []
+    assert queues * len(judged) == len(read)
 
 
 @pytest.mark.parametrize("failing", ["output", "rejected", "bidders"])
