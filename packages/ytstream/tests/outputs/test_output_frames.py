@@ -30,7 +30,7 @@ from ytstream.job import REJECTED, Job
 from ytstream.outputs import output_frames
 from ytstream.outputs.audit import Metrics, Ranges, audit
 from ytstream.provisioning import job_objects
-from ytstream.rejected.limit import FEW
+from ytstream.rejected.limit import FEW, SkippedRows
 from ytstream.spark.spark_errors import explained_spark
 from ytstream_tools.demo.job_sample import SampleRow
 from ytstream_tools.replay.rejected_replay import replay
