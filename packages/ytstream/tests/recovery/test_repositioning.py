@@ -352,7 +352,7 @@ def test_rewind_is_the_way_out_for_a_recreated_queue(
     queue = driver.settings.queues[0]
     driver.run(4)
     _recreate_queue(driver, 9, partitions)
-    assert refusal_code(lambda: driver.start(anew=True)) == ErrorCode.QUEUE_RECREATED
+    assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.QUEUE_RECREATED
     named = [f"{queue}:{partition}=5" for partition in range(partitions)]
     if to == "rows":
         assert refusal_code(lambda: driver.rewind(to, *named[1:])) == ErrorCode.PARTITIONS_CHANGED
@@ -408,7 +408,7 @@ def test_migrate_takes_other_outputs_over(driver_of: DriverOf) -> None:
     former = driver.settings.output
     driver.configure(outputs={"output": f"{former}-2"})
     job_objects.provision(driver.context)
-    assert refusal_code(lambda: driver.start(anew=True)) == ErrorCode.JOB_CHANGED
+    assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.JOB_CHANGED
     assert driver.migrate() == [
         "the job's outputs are those of the configuration now",
         f"{former} keeps this job's mark: before another job writes there, yt remove "

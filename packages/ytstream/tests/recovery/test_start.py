@@ -270,7 +270,7 @@ def test_a_lost_ledger_is_refused(driver_of: DriverOf) -> None:
     driver.client.remove(driver.settings.ledger)
     job_objects.provision(driver.context)
     for _ in range(2):  # nothing was written that a second look takes for a head
-        assert refusal_code(lambda: driver.start(anew=True)) == ErrorCode.HEAD_LOST
+        assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.HEAD_LOST
 
 
 @pytest.mark.parametrize("place", ["consumer", "checkpoint"])
@@ -353,7 +353,7 @@ def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
     if rows and guarantee != "transactional":
         driver.confirm([{0: 0, 1: 0}] * 2)
     driver.configure(queues=both[1:])
-    assert refusal_code(lambda: driver.start(anew=True)) == ErrorCode.JOB_CHANGED
+    assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.JOB_CHANGED
     gone = f"{both[0]} is not read any more; back, it continues where it was"
     assert driver.migrate() == [gone, MIGRATED]
     assert driver.migrate()[0].startswith("nothing to do")
@@ -407,7 +407,7 @@ def test_a_removed_queue_that_was_recreated_is_refused_once_it_is_back(
     driver.configure(queues=both)
     job_objects.provision(driver.context)
     driver.send(9, both[0])
-    assert refusal_code(lambda: driver.start(anew=True)) == ErrorCode.QUEUE_RECREATED
+    assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.QUEUE_RECREATED
     driver.rewind("rows", *(f"{both[0]}:{partition}=0" for partition in (0, 1)))
     driver.start(new_process=True)
     driver.batch()
@@ -494,7 +494,7 @@ def test_a_state_goes_on_with_other_queues(
         driver.batch(last_step)
     driver.configure(queues=after)
     if not set(before) <= set(after):
-        assert refusal_code(lambda: driver.start(anew=True)) == ErrorCode.JOB_CHANGED
+        assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.JOB_CHANGED
         assert driver.migrate()[-1] == MIGRATED
     driver.send(3)
     driver.start(new_process=True)
@@ -572,7 +572,7 @@ def test_a_recreated_queue_is_refused(driver_of: DriverOf, guarantee: str, proce
     driver.client.remove(driver.settings.queues[0])
     job_objects.provision(driver.context)
     driver.send(9)
-    assert refusal_code(lambda: driver.start(anew=True)) == ErrorCode.QUEUE_RECREATED
+    assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.QUEUE_RECREATED
 
 
 def test_a_partition_that_came_later_is_read_from_its_first_row(driver_of: DriverOf) -> None:
