@@ -27,7 +27,7 @@ from tests.support.helpers import (
 from ytstream.cluster.client import Client
 from ytstream.cluster.mounting import closed
 from ytstream.connector.tablet_transactions import Tablets
-from ytstream.errors import StalledError, SupersededError
+from ytstream.errors import RestartableError, StalledError, SupersededError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import positions

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from py4j.java_gateway import JavaObject
-
 from .java import class_name, each
 
 if TYPE_CHECKING:
@@ -193,15 +191,11 @@ def late_watermark(execution: Any, name: str) -> int | None:
 
 
 def observations(execution: Any, names: Iterable[str]) -> dict[str, tuple[Any, ...]]:
-    """Return those of the named observations that an execution has made, and their figures.
-
-    The figures are values of Python: an array is its text (``mkString``).
-    """
+    """Return those of the named observations that an execution has made: numbers and texts."""
     metrics = execution.observedMetrics()
     found = ((name, metrics.get(name)) for name in names)
     return {name: _figures(option.get()) for name, option in found if option.isDefined()}
 
 
 def _figures(row: Any) -> tuple[Any, ...]:
-    found = (row.get(index) for index in range(row.length()))
-    return tuple(f.mkString() if isinstance(f, JavaObject) else f for f in found)
+    return tuple(row.get(index) for index in range(row.length()))
