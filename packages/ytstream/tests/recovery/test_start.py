@@ -353,7 +353,7 @@ def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
     if rows and guarantee != "transactional":
         driver.confirm([{0: 0, 1: 0}] * 2)
     driver.configure(queues=both[1:])
-    assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.JOB_CHANGED
+    assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.QUEUE_REMOVED
     gone = f"{both[0]} is not read any more; back, it continues where it was"
     assert driver.migrate() == [gone, MIGRATED]
     assert driver.migrate()[0].startswith("nothing to do")
@@ -494,7 +494,7 @@ def test_a_state_goes_on_with_other_queues(
         driver.batch(last_step)
     driver.configure(queues=after)
     if not set(before) <= set(after):
-        assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.JOB_CHANGED
+        assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.QUEUE_REMOVED
         assert driver.migrate()[-1] == MIGRATED
     driver.send(3)
     driver.start(new_process=True)

@@ -105,7 +105,7 @@ def test_a_migration(
         assert migrate(after, tablets) == ["nothing to do: the job's guarantee is transactional"]
     else:
         assert _stands(before) == (ends, {})
-        assert refusal_code(lambda: prepare(after, tablets, Epoch())) == ErrorCode.QUEUE_RESHARDED
+        assert refusal_code(lambda: prepare(after, tablets, Epoch())) == ErrorCode.JOB_CHANGED
         assert migrate(after, tablets)
     prepare(after, tablets, Epoch())
     assert _stands(after) == (ends, ends)
