@@ -308,8 +308,10 @@ def run(words: Sequence[str]) -> None:
     given = parser.parse_args(words)
     try:
         sys.exit(main(given.proxy, given.folder, given.settings))
-    except (JobError, YtError, OSError) as error:
-        sys.exit(f"error: {error if isinstance(error, JobError) else first_line(error)}")
+    except JobError as error:
+        sys.exit(f"error [{error.code}]: {error}")
+    except (YtError, OSError) as error:
+        sys.exit(f"error: {first_line(error)}")
 
 
 if __name__ == "__main__":

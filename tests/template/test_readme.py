@@ -26,6 +26,7 @@ from tests.support.pages import dead_links, headings
 from tests.support.project import ROOT, TOOLS, YTSTREAM, Variant, generate, variant_answers
 from ytstream import cli
 from ytstream.commands.registry import registry
+from ytstream.log import Event
 from ytstream.provisioning.job_objects import LOCAL_QUEUE_TABLETS
 from ytstream_tools.demo.crash_scenario import BATCHES
 from ytstream_tools.demo.demo_text import may_repeat
@@ -226,7 +227,17 @@ def _read(folder: Path) -> Iterator[str]:
                 if not isinstance(value, ast.Constant) or isinstance(value.value, str)
             ]
             if any(parts):
+                if event := _event(values[0]):
+                    parts[:2] = [event + "".join(parts[1:2])]
                 yield "\0".join(parts).replace("\n", " ")
+
+
+def _event(first: ast.AST) -> str:
+    """Return the words of the log's Event that a text begins with, if it does."""
+    match first:
+        case ast.FormattedValue(ast.Attribute(ast.Name("Event"), name)):
+            return Event[name].value
+    return ""
 
 
 def test_the_numbers_of_rows_are_those_that_tests_and_demo_take(project: Path) -> None:

@@ -17,7 +17,7 @@ from .state_store import FAILURES as STATE_FAILURES
 
 #: What YTsaurus says of a value above 16 MiB (client/table_client/unversioned_row.cpp,
 #: ValidateDynamicValue).
-_TOO_LONG = "is too long for dynamic data"
+_TOO_LONG = " is too long for dynamic data"
 #: Parts of messages that no restart ends, since the same row, plan or schema fails again; Spark's
 #: error conditions ("[CAST_INVALID_INPUT] ...") among them.
 _FATAL = (
