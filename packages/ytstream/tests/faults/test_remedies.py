@@ -260,7 +260,7 @@ def _migrate(driver: Driver) -> None:
 
 
 ANEW = (
-    "go back to 'map-of-bids' in job.py, or give this job its own: configure a new consumer, "
+    "restore 'map-of-bids' in job.py, or give this job its own: configure a new consumer, "
     "checkpoint, ledger and [outputs]"
 )
 OUTPUT = (

@@ -95,7 +95,7 @@ BREAKS: dict[str, tuple[Change, str]] = {
         lambda rows: rows.unionByName(
             rows.sparkSession.readStream.format("rate").load(), allowMissingColumns=True
         ),
-        "a stream is read that is none of the queues",
+        "a stream is read that is not one of the queues",
     ),
     "random value": (lambda rows: rows.withColumn("auction", F.rand()), "rand is not determ"),
     "random filter": (lambda rows: rows.filter(F.rand() < 0.5), "rand is not deterministic"),
@@ -373,7 +373,7 @@ def test_each_queue_is_read_once(provisioned_of: ContextOf, spark: SparkSession)
     context = provisioned_of("idempotent", "map", 2)
     east, west = context.settings.queues
     said = refusal(lambda: _admit(context, _labelled(spark, context, {east: east})))
-    assert f"queue {west} is left out" in said
+    assert f"queue {west} is not read" in said
     both = _rows(spark, context)
     assert uncounted(both, (east, west)) == set()
     assert uncounted(both.union(both), (east, west)) == {east, west}

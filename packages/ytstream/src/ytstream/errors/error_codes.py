@@ -70,7 +70,7 @@ class ErrorCode(StrEnum):
     NOT_RUNNING = auto()
     #: The ledger does not have that batch.
     NO_BATCH = auto()
-    #: There are no rows to work on.
+    #: The command has no rows to work on.
     NO_ROWS = auto()
     #: Nothing tells when the rows were written.
     NO_TIMESTAMP = auto()

@@ -72,7 +72,7 @@ def verify_state(context: JobContext, head: Head) -> None:
 
 
 def _frozen(context: JobContext, head: Head | None) -> Mapping[str, Any] | None:
-    """Return the settings of Spark that the checkpoint fixes; None where there is no state yet.
+    """Return the settings of Spark that the checkpoint fixes; None without a state.
 
     Raises JobError for a checkpoint that does not have the head's batch.
     """

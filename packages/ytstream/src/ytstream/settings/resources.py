@@ -65,7 +65,7 @@ class Resources:
 
 
 def state_memory_mib(settings: Settings) -> int:
-    """Return how much memory beside the heap RocksDB may take in each executor.
+    """Return how much memory outside the heap RocksDB may take in each executor.
 
     Raises JobError for a value under [spark] that is not a whole number.
     """
