@@ -56,7 +56,6 @@ class TemplateExtension(Extension):
             "template_commit": lambda: versions.commit(TEMPLATE),
         }
         call = current_call()
-        _verify_replay_folder(call)
         forget_the_extension()
         environment.bytecode_cache = compiled_templates()
         if problems := list(answers.unknown(call.given)):
@@ -85,16 +84,13 @@ def confs(guarantee: str, processing: str, spark: str) -> Iterator[Conf]:
         yield from (Conf(*entry) for entry in table[part])
 
 
-def _verify_replay_folder(call: Call) -> None:
+def _verify_replay_folder(folder: Path) -> None:
     """Verify that cookiecutter can keep the answers, which it does before it renders (main.py).
 
     Where HOME is read-only it would end with a traceback.
 
     Raises click.ClickException.
     """
-    if call.command != "cookiecutter" or not call.arguments:  # another program says where
-        return
-    folder = Path(answers.configuration(call.arguments)["replay_dir"]).absolute()
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise click.ClickException(
@@ -128,8 +124,13 @@ def checked(given: dict[str, Any]) -> str:
     others.
     """
     call = current_call()
-    configured = answers.configuration(call.arguments).get("default_context") or {}
-    settings = answers.settings(call.given, call.stored, configured)
+    # Read here: while files are written, cookiecutter works in the template's folder, where a
+    # relative name of the configuration means another file.
+    configured = answers.configuration(call.arguments)
+    if call.command == "cookiecutter" and call.arguments:  # another program says where
+        _verify_replay_folder(Path(configured["replay_dir"]).absolute())
+    defaults = configured.get("default_context") or {}
+    settings = answers.settings(call.given, call.stored, defaults)
     stored = answers.stored({**answers.public(given), **settings})
     if problems := answers.found(stored):
         _refuse(call, stored, problems)
