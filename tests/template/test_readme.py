@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from minicluster import testing
 from tests.conftest import Generate
-from tests.support.examples import example
+from tests.support.examples import example, settings_of
 from tests.support.jvm import submit_args
 from tests.support.pages import dead_links, headings
 from tests.support.project import ROOT, TOOLS, YTSTREAM, Variant, generate, variant_answers
@@ -30,6 +31,7 @@ from ytstream.log import Event
 from ytstream.provisioning.job_objects import LOCAL_QUEUE_TABLETS
 from ytstream_tools.demo.crash_scenario import BATCHES
 from ytstream_tools.demo.demo_text import may_repeat
+from ytstream_tools.status import alert_rules
 
 README, OPERATIONS = "README.md", "docs/operations.md"
 PAGES = (README, OPERATIONS)
@@ -168,7 +170,7 @@ def test_every_command_they_name_exists(project: Path) -> None:
 
 
 def test_the_messages_of_the_runbook_are_those_of_the_runtime(project: Path) -> None:
-    rows = text_of(project, OPERATIONS).partition("## When something is wrong")[2]
+    rows = text_of(project, OPERATIONS).partition("## Messages")[2]
     rows = rows.partition("\n## ")[0]
     first_cells = re.findall(r"^\| (.*?) \|", rows, re.MULTILINE)
     assert first_cells.count("you see") == 3
@@ -181,6 +183,22 @@ def test_the_messages_of_the_runbook_are_those_of_the_runtime(project: Path) -> 
         own = re.sub(r"^(error|watch|recovery|\.\.\.): ", "", message)
         parts = [re.escape(part) for part in own.split("...")]
         assert re.search(r"[^\n]*".join(parts), said), message
+
+
+def test_each_alert_has_its_entry_and_each_entry_its_alert(project: Path) -> None:
+    """The address in an alert leads to a heading of the page, with all that an entry has."""
+    facts = dict(re.findall(r"^\| (guarantee|processing) \| `(\w+)` \|$", text_of(project), re.M))
+    job = example(facts["guarantee"], facts["processing"], rejects=True).job
+    rules = yaml.safe_load(alert_rules.text(job, settings_of(job, "//home/job")))["groups"]
+    addresses = {rule["annotations"]["runbook_url"] for group in rules for rule in group["rules"]}
+    section = text_of(project, OPERATIONS).partition("\n## Alerts\n")[2].partition("\n## ")[0]
+    entries = section.split("\n### ")[1:]
+    found = {entry.partition("\n")[0] for entry in entries}
+    assert addresses == {f"{OPERATIONS}#{alert_rules.anchor(heading)}" for heading in found}
+    for entry in entries:
+        parts = ("**Meaning.**", "**Impact.**", "**First command.** `make ", "**Escalate**")
+        assert all(part in entry for part in parts), entry
+        assert "| likely cause | you see | do |" in entry
 
 
 def test_the_printed_lines_are_those_of_the_runtime(project: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -32,7 +33,7 @@ START = datetime(2026, 11, 23, 10, tzinfo=UTC)
 PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8").partition("## Alerts")[2]
 
 
-def _rules(processing: str) -> dict[str, dict[str, str]]:
+def _rules(processing: str) -> dict[str, dict[str, Any]]:
     """Return the rules of a job by name."""
     job = example("transactional", processing, rejects=processing == "map").job
     text = alert_rules.text(job, settings_of(job, "//home/job"))
@@ -44,11 +45,22 @@ def _rules(processing: str) -> dict[str, dict[str, str]]:
 def test_each_rule_has_a_twin_and_names_what_there_is(processing: str) -> None:
     rules = _rules(processing)
     for name, rule in rules.items():
-        assert rule["annotations"]
+        assert {*rule["annotations"]} == {"summary", "description", "runbook_url"}
+        assert all(rule["annotations"].values())
         for metric in re.findall(r"\bytstream_\w+", rule["expr"]):
             assert metric in prometheus.HELP, name
         if not name.endswith("Absent"):
             assert "absent(" in rules[f"{name}Absent"]["expr"]
+
+
+def test_rules_lead_to_the_page_that_the_configuration_names() -> None:
+    job = example("transactional", "map").job
+    url = "https://git.example.com/bids/operations.md"
+    settings = replace(settings_of(job, "//home/job"), runbook_url=url)
+    groups = yaml.safe_load(alert_rules.text(job, settings))["groups"]
+    given = {rule["annotations"]["runbook_url"] for group in groups for rule in group["rules"]}
+    assert f"{url}#ytstreamstalled" in given
+    assert all(address.startswith(f"{url}#") for address in given)
 
 
 def test_each_rule_has_its_line_on_the_page() -> None:

@@ -232,6 +232,31 @@ def test_durations_are_in_the_unit_that_fits(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({"min_data_versions": 0, "max_data_ttl": 3_600_000, "min_data_ttl": 0}, "60 min"),
+        ({"min_data_versions": 0, "max_data_versions": 0, "min_data_ttl": 90_000}, "90 s"),
+        ({"min_data_versions": 1, "max_data_ttl": 3_600_000}, None),
+    ],
+)
+def test_a_partition_says_when_the_queue_drops_its_unread_rows(
+    provisioned_of: ContextOf, settings: dict[str, int], wanted: str | None
+) -> None:
+    context = provisioned_of("transactional")
+    for name, value in settings.items():
+        context.client.set(f"{context.settings.queues[0]}/@{name}", value)
+    send(context, 3)
+    found = job_status.read(context)
+    just_now = [replace(one, seconds=0.0 if one.lag else None) for one in found.partitions]
+    text = status_text.text(context, replace(found, partitions=just_now))
+    assert ("trimmed in" in text) == (wanted is not None)
+    row = next(line for line in text.splitlines() if re.search(r"-0 +0 +0 +1 ", line))
+    assert wanted is None or row.endswith(wanted)
+    empty = next(line for line in text.splitlines() if re.search(r"-0 +3 +0 +0 ", line))
+    assert empty.split()[-1] == "0"
+
+
 # -- a ledger that is long
 
 

@@ -18,6 +18,12 @@ _QUEUE_AGENT = "yt_queue_agent_consumer_partition"
 _BATCHES = 10
 
 
+#: Where an alert sends a reader: a heading of the generated repository's runbook.
+RUNBOOK = "docs/operations.md"
+#: The heading that all twins share.
+ABSENT = "Rules that end with Absent"
+
+
 @dataclass(frozen=True)
 class Alert:
     """One rule and the metric without which it could never fire."""
@@ -29,36 +35,52 @@ class Alert:
     minutes: int
     severity: str
     summary: str
+    #: What is so, and what it means for the data.
+    description: str
     metric: str
+    #: The heading of the runbook's entry; empty: the rule's name.
+    entry: str = ""
 
 
 def alerts(job: Job) -> Iterator[Alert]:
     """Yield the rules for what `metrics` serves; skip a rule that this job cannot meet."""
     yield Alert(
         "YtstreamUnreadable", "ytstream_up{SELF} == 0", 5, "critical",
-        "cluster or ledger cannot be read", "ytstream_up",
+        "cluster or ledger cannot be read",
+        "`metrics` gets no answer, so nobody knows where the job is. The job itself may run well. "
+        "No row is lost by this.",
+        "ytstream_up",
     )  # fmt: skip
     yield Alert(
         "YtstreamEndedWithoutStop",
         'ytstream_process_state{SELF, state=~"killed|failed"} == 1', 5, "critical",
-        "the job has ended and nobody has stopped it", "ytstream_process_state",
+        "the job has ended and nobody has stopped it",
+        "No batch will run until the job is started. Committed rows are kept. Unread rows stay in "
+        "the queue until it trims them.",
+        "ytstream_process_state",
     )  # fmt: skip
     yield Alert(
         "YtstreamStalled",
         "sum by (app) (ytstream_lag_rows{SELF}) > 0"
         " and on (app) increase(ytstream_batches_total{SELF}[10m]) == 0", 5, "critical",
-        "rows wait, and no batch has ended for ten minutes", "ytstream_batches_total",
+        "rows wait, and no batch has ended for ten minutes",
+        "The outputs get no new rows. Committed rows are kept. Unread rows stay in the queue until "
+        "it trims them.",
+        "ytstream_batches_total",
     )  # fmt: skip
     yield Alert(
         "YtstreamLagGrows",
         "sum by (app) (delta(ytstream_lag_rows{SELF}[30m])) > 0"
         " and on (app) max by (app) (ytstream_lag_seconds{SELF}) > 300", 10, "warning",
         "rows arrive faster than they are read, and one waits for over five minutes",
+        "The outputs are late, and get later. Unread rows stay in the queue until it trims them.",
         "ytstream_lag_seconds",
     )  # fmt: skip
     yield Alert(
         "YtstreamRestarts", "delta(ytstream_epoch{SELF}[1h]) > 3", 0, "warning",
         "more than three new epochs in an hour: the query fails and starts again",
+        "Each restart reads the unfinished batch again. After "
+        f"{job.most_failures} failures without a batch in between, the job ends.",
         "ytstream_epoch",
     )  # fmt: skip
     if job.reject:
@@ -66,73 +88,100 @@ def alerts(job: Job) -> Iterator[Alert]:
             "YtstreamRejectedShare",
             "sum by (app) (rate(ytstream_rows_rejected_total{SELF}[15m]))"
             " / on (app) rate(ytstream_rows_read_total{SELF}[15m]) > 0.05", 5, "warning",
-            "more than one row of twenty is rejected", "ytstream_rows_rejected_total",
+            "more than one row of twenty is rejected",
+            "These rows are not in the output. They are kept in `rejected`, if the job has that "
+            "output. Above `reject_limit`, the job ends.",
+            "ytstream_rows_rejected_total",
         )  # fmt: skip
     if job.kind.is_stateful:
         yield Alert(
             "YtstreamStateGrows",
             "ytstream_state_rows{SELF} > 2 * (ytstream_state_rows{SELF} offset 1d)"
             " and ytstream_state_rows{SELF} > 100000", 30, "warning",
-            "the state has twice the rows of a day ago", "ytstream_state_rows",
+            "the state has twice the rows of a day ago",
+            "Nothing is lost now. Batches and starts get slower, and executors may run out of disk "
+            "or memory.",
+            "ytstream_state_rows",
         )  # fmt: skip
     if job.processing == "map" and {*job.outputs} <= {"output", REJECTED}:
         yield Alert(
             "YtstreamReadUnequalWritten", "ytstream_read_minus_written_rows{SELF} != 0", 10,
-            "critical", "a map has written more or fewer rows than it has read; remove the rule "
-            "if transform() leaves rows out by itself", "ytstream_read_minus_written_rows",
+            "critical", "a map has written more or fewer rows than it has read",
+            "Rows are missing in the output, or are there too often. Remove the rule if "
+            "transform() leaves rows out.",
+            "ytstream_read_minus_written_rows",
         )  # fmt: skip
 
 
 def cluster_alerts(settings: Settings) -> Iterator[Alert]:
     """Yield the rules for what the cluster's queue agent exports of the consumer."""
     rows = _BATCHES * settings.max_rows_per_partition
+    late = "The outputs are late. Unread rows stay in the queue until it trims them."
     yield Alert(
         "YtConsumerLagRows", f"max({_QUEUE_AGENT}_lag_rows_sum{{SELF}}) > {rows}", 10, "warning",
-        f"more than {rows} rows wait", f"{_QUEUE_AGENT}_lag_rows_sum",
+        f"more than {rows} rows wait", late, f"{_QUEUE_AGENT}_lag_rows_sum",
     )  # fmt: skip
     yield Alert(
         "YtConsumerLagTime", f"max({_QUEUE_AGENT}_lag_time_max{{SELF}}) > 600", 5, "warning",
-        "a row has waited for over ten minutes", f"{_QUEUE_AGENT}_lag_time_max",
+        "a row has waited for over ten minutes", late, f"{_QUEUE_AGENT}_lag_time_max",
     )  # fmt: skip
+
+
+def anchor(heading: str) -> str:
+    """Return a heading as GitHub and GitLab name it in an address."""
+    return heading.lower().replace(" ", "-")
 
 
 def text(job: Job, settings: Settings) -> str:
     """Return a file of rules in YAML. A text in quotes is one in JSON and in YAML alike."""
     app, consumer = json.dumps(job.name, ensure_ascii=False), json.dumps(settings.consumer)
+    page = settings.runbook_url or RUNBOOK
     return "\n".join(
         (
             f"# Of {app}: `python -m <package> alerts`. Change the figures to what is normal here.",
             "groups:",
-            *_group("ytstream", [*alerts(job)], f"app={app}", "{SELF}"),
+            *_group("ytstream", [*alerts(job)], f"app={app}", "{SELF}", page),
             *_group(
                 "ytsaurus",
                 [*cluster_alerts(settings)],
                 f'consumer_path={consumer}, partition_index=""',
                 "",
+                page,
             ),
         )
     )
 
 
-def _group(name: str, rules: Sequence[Alert], selector: str, down: str) -> Iterator[str]:
+def _group(name: str, rules: Sequence[Alert], selector: str, down: str, page: str) -> Iterator[str]:
     yield f"  - name: {name}"
     yield "    rules:"
     for rule in rules:
-        yield from _rule(rule, selector)
+        yield from _rule(rule, selector, page)
         # Without its series a rule is as quiet as in a healthy run.
         without = f"absent({rule.metric}{{SELF}})"
         if down and rule.metric != "ytstream_up":
             without += " unless on () ytstream_up{SELF} == 0"
         summary = f"{rule.metric} is missing, so {rule.name} cannot fire"
-        yield from _rule(
-            Alert(f"{rule.name}Absent", without, 15, "warning", summary, rule.metric), selector
+        blind = "The job may run well, but nobody would be told of this fault. No row is lost."
+        twin = Alert(
+            f"{rule.name}Absent", without, 15, "warning", summary, blind, rule.metric, ABSENT
         )
+        yield from _rule(twin, selector, page)
 
 
-def _rule(rule: Alert, selector: str) -> Iterator[str]:
-    expression = rule.expression.replace("SELF", selector)
+def _rule(rule: Alert, selector: str, page: str) -> Iterator[str]:
+    annotations = {
+        "summary": rule.summary,
+        "description": rule.description,
+        "runbook_url": f"{page}#{anchor(rule.entry or rule.name)}",
+    }
     yield f"      - alert: {rule.name}"
-    yield f"        expr: {json.dumps(expression, ensure_ascii=False)}"
+    yield f"        expr: {_quoted(rule.expression.replace('SELF', selector))}"
     yield f"        for: {rule.minutes}m"
     yield f"        labels: {{severity: {rule.severity}}}"
-    yield f"        annotations: {{summary: {json.dumps(rule.summary, ensure_ascii=False)}}}"
+    yield "        annotations:"
+    yield from (f"          {name}: {_quoted(said)}" for name, said in annotations.items())
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -13,6 +13,7 @@ from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.batch_history import LedgerRow
 from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.offsets import Queue
+from ytstream.provisioning import retention
 from ytstream.recovery import completeness, spark_logs, staging, stop_request
 from ytstream.recovery.checkpoint_dir import path_of
 from ytstream.recovery.lock import InstanceLock
@@ -53,6 +54,15 @@ class PartitionStatus:
     next: int
     #: How long the first row that waits has waited. None: no row waits, or it is not known.
     seconds: float | None = None
+    #: After how many seconds the queue drops rows by their age, read or not. None: it does not.
+    kept_seconds: float | None = None
+
+    @property
+    def trim_seconds(self) -> float | None:
+        """How long the oldest unread row stays; None: none waits, or it is not known."""
+        if not self.lag or self.seconds is None or self.kept_seconds is None:
+            return None
+        return max(0.0, self.kept_seconds - self.seconds)
 
     @property
     def lag(self) -> int:
@@ -236,8 +246,11 @@ def _partitions(
 ) -> Sequence[PartitionStatus]:
     """Return the partitions of a queue, with the age of their first rows where rows have times."""
     ends = head.ends.get(queue.path, {}) if head is not None else queue.consumed
+    kept = retention.oldest_age(context.client, queue.path)
     found = [
-        PartitionStatus(queue.path, p, lower, upper, queue.consumed.get(p, 0), ends.get(p, 0))
+        PartitionStatus(
+            queue.path, p, lower, upper, queue.consumed.get(p, 0), ends.get(p, 0), kept_seconds=kept
+        )
         for p, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True))
     ]
     written = _written(context, queue.path, [p for p in found if p.lag])

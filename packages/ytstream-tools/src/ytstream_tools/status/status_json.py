@@ -73,6 +73,7 @@ def _partition(one: PartitionStatus) -> Mapping[str, Any]:
         "next": one.next,
         "lag_rows": one.lag,
         "lag_seconds": one.seconds if one.lag else 0.0,
+        "trim_seconds": one.trim_seconds,
     }
 
 

@@ -9,7 +9,7 @@ from ytstream.text_table import Cell, counted, duration, table
 
 from ..submitting.version_history import DeployedVersion, StartState
 from . import job_status
-from .job_status import RECENT, FinishedBatch, JobStatus, ProcessState
+from .job_status import RECENT, FinishedBatch, JobStatus, PartitionStatus, ProcessState
 
 __all__ = ["RECENT", "status", "text"]
 
@@ -37,11 +37,13 @@ def _queues(context: JobContext, found: JobStatus) -> Iterator[str]:
 
     ``next`` is the row the next batch starts with, by the ledger; the consumer may be behind.
     """
-    header = ("queue", "partition", "first", "end", "consumer", "next", "lag", "seconds")
-    yield table(header, [
+    header = ["queue", "partition", "first", "end", "consumer", "next", "lag", "seconds"]
+    drops = any(p.kept_seconds is not None for p in found.partitions)
+    yield table([*header, *(["trimmed in"] if drops else [])], [
         (
             *(p.queue, p.number, p.first, p.end, p.consumer, p.next, p.lag),
             "" if p.seconds is None else round(p.seconds),
+            *([_left(p)] if drops else []),
         )
         for p in found.partitions
     ])  # fmt: skip
@@ -50,6 +52,13 @@ def _queues(context: JobContext, found: JobStatus) -> Iterator[str]:
     yield f"{where}; lag: {counted(found.lag, 'row')}{_waiting(found)}"
     for path in sorted(found.head.removed) if found.head else ():
         yield f"{path} is not read any more; back, it continues where it was"
+
+
+def _left(partition: PartitionStatus) -> str:
+    """Return how long the oldest unread row stays in the queue."""
+    if partition.trim_seconds is not None:
+        return duration(partition.trim_seconds)
+    return "not known" if partition.lag and partition.kept_seconds is not None else ""
 
 
 def _waiting(found: JobStatus) -> str:

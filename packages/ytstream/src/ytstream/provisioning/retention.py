@@ -29,17 +29,29 @@ def remarks(client: Client, settings: Settings) -> Iterator[str]:
             yield _by_consumers(client, settings, path, trim)
 
 
-def by_age(path: str, found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the age at which rows go, read or not, if they do.
+def oldest_age(client: Client, path: str) -> float | None:
+    """Return after how many seconds a queue drops rows, read or not; None: it does not."""
+    age = _age({**DEFAULTS, **(facts(client, path, [*DEFAULTS]) or {})})
+    return None if age is None else age / 1000
+
+
+def _age(found: Mapping[str, Any]) -> int | None:
+    """Return the milliseconds after which rows go, read or not; None: they stay.
 
     The rule is the server's (store_trimmer.cpp): rows go that are older than ``min_data_ttl`` and,
     unless ``max_data_versions`` is 0, than ``max_data_ttl``.
     """
     if found["min_data_versions"] != 0:
+        return None
+    age = int(found["min_data_ttl"])
+    return age if found["max_data_versions"] == 0 else max(age, int(found["max_data_ttl"]))
+
+
+def by_age(path: str, found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the age at which rows go, read or not, if they do."""
+    age = _age(found)
+    if age is None:
         return
-    age = found["min_data_ttl"]
-    if found["max_data_versions"] != 0:
-        age = max(age, found["max_data_ttl"])
     kept = _kept(found["row_count_to_keep"])
     yield (
         f"{path} drops rows {_span(age)} after they were written, read or not{kept} "

@@ -40,6 +40,10 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
+_URL = rule(
+    "an address that begins with http:// or https:// and has no # in it",
+    lambda value: isinstance(value, str) and re.fullmatch(r"https?://[^\s#]+", value) is not None,
+)
 _PROXY_RULE = rule("a cluster's name, host, host:port or URL", is_proxy)
 _PART = rule("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
 _PATHS = rule(
@@ -106,6 +110,8 @@ class Settings:
     pool: str | None = field(default=None, metadata=TEXT)
     proxy_role: str | None = field(default=None, metadata=TEXT)
     spyt_version: str = field(default="2.11.2", metadata=TEXT)
+    #: Where docs/operations.md is on the web: alerts and the operation link to it.
+    runbook_url: str | None = field(default=None, metadata=_URL)
     accept: tuple[str, ...] = field(default=(), metadata=TEXTS)
     #: The part of a micro-batch's rows that REJECT or the watermark may keep out; more of them end
     #: the job.
