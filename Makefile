@@ -103,13 +103,13 @@ journeys: setup ## the long tests that `make test` leaves out: it has a sample o
 	@$(BIN)/pytest -m journey --ignore tests/faults/operations
 
 crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every point of a batch, rows counted
-	@$(BIN)/python -m tests.faults.crash_matrix --only "$(ONLY)"
+	@$(BIN)/python -m tests.faults.two_drivers --only "$(ONLY)"
 
 proof: setup-4.1 ## every case of docs/proof.md that has no result yet: hours; ONLY=... plays a case again
-	@$(BIN)/python -m tests.faults.proof --only "$(ONLY)"
+	@$(BIN)/python -m tests.faults.sweep --only "$(ONLY)"
 
 outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
-	@$(BIN)/python -m tests.faults.crash_matrix.outages --only "$(ONLY)"
+	@$(BIN)/python -m tests.faults.two_drivers.outages --only "$(ONLY)"
 
 operations: setup ## jobs through spark-submit on the minicluster's operations, with every fault; ONLY=... chooses
 	@$(BIN)/pytest tests/faults/operations -k "$(ONLY)"

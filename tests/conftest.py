@@ -26,7 +26,7 @@ hypothesis.settings.load_profile("here")
 
 #: The longest tests: the last to end has one core to itself, and leaves one idle. Then those with a
 #: Spark session of their own: none other may run in their process yet.
-_FIRST = ("test_the_demo_with_columns", "tests/faults/proof/test_sample.py")
+_FIRST = ("test_the_demo_with_columns", "tests/faults/sweep/test_sample.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,7 +18,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.faults.crash_matrix.play import PACKAGE
+from tests.faults.two_drivers.play import PACKAGE
 from tests.support.jvm import submit_args
 from tests.support.live import Live, live
 from tests.support.promtool import Series, fires

@@ -19,14 +19,15 @@ from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.ledger import positions
+from ytstream.ledger.batch_commit import close_batch, moved, write_head
+from ytstream.ledger.batch_ranges import Ranges, RowRange, ranges
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
 from ytstream.ledger.offsets import Rows
 from ytstream.ledger.positions import Select
-from ytstream.outputs.audit import Ranges, RowRange, ranges
-from ytstream.query.batch import close_batch, moved, verify_head, write_head
+from ytstream.query.batch import verify_head
 from ytstream.query.offset_check import verify_start
 from ytstream.recovery import migration, repositioning, spark_logs
-from ytstream.recovery.checkpoint_dir import path_of
+from ytstream.recovery.checkpoint_repair import path_of
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.start import prepare
 from ytstream.settings.job_settings import Settings

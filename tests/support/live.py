@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from minicluster import testing as minicluster
-from tests.faults.crash_matrix.cases import Variant
-from tests.faults.crash_matrix.play import PACKAGE, PATIENCE_SECONDS, project_of
+from tests.faults.two_drivers.cases import Variant
+from tests.faults.two_drivers.play import PACKAGE, PATIENCE_SECONDS, project_of
 from tests.support.examples import example
 from ytstream.cluster.client import Client, connect
 from ytstream.guarantees import guarantee_of

@@ -18,13 +18,13 @@ from ytstream.cluster.client import Client
 from ytstream.connector.tablet_transactions import Tablets, Transaction
 from ytstream.guarantees.at_least_once import AtLeastOnce
 from ytstream.job import JobContext
-from ytstream.ledger import positions
+from ytstream.ledger import batch_commit, positions
 from ytstream.ledger.ledger_rows import BatchRow, Head
 from ytstream.ledger.offsets import ByQueue, Queue
 from ytstream.ledger.positions import Select, Snapshot
 from ytstream.outputs import static_outputs
-from ytstream.query import batch, pipeline, watchdog
-from ytstream.recovery import checkpoint_dir, epoch, staging, start
+from ytstream.query import batch, pipeline, stall_watchdog
+from ytstream.recovery import checkpoint_repair, epoch, staging, start
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.staging import StagedTable
 from ytstream.recovery.start import StartPlan
@@ -53,13 +53,13 @@ def keep_one_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     def shared(settings: Settings, number: int) -> str:
         return f"{settings.checkpoint}/1"
 
-    for module in (checkpoint_dir, pipeline):
+    for module in (checkpoint_repair, pipeline):
         monkeypatch.setattr(module, "path_of", shared)
 
 
 def repair_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copy the logs as a driver has left them."""
-    monkeypatch.setattr(checkpoint_dir, "_repair", lambda *_: None)
+    monkeypatch.setattr(checkpoint_repair, "_repair", lambda *_: None)
 
 
 def verify_no_head(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,13 +97,13 @@ def move_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write_the_head_apart(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> None:
     """Write the head in a transaction of its own, as soon as the outputs are written."""
-    whole = batch.write_head
+    whole = batch_commit.write_head
 
     def written(transaction: Transaction, path: str, head: Head, done: BatchRow) -> None:
         with stream.tablets.transaction() as own:
             whole(own, path, head, done)
 
-    monkeypatch.setattr(batch, "write_head", written)
+    monkeypatch.setattr(batch_commit, "write_head", written)
 
 
 def refuse_a_consumer_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,12 +154,12 @@ def forget_removed_queues(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def keep_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the copied offset log with the queues that it had."""
-    monkeypatch.setattr(checkpoint_dir, "_move", lambda *_: False)
+    monkeypatch.setattr(checkpoint_repair, "_move", lambda *_: False)
 
 
 def keep_the_sources_of_the_batch_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move the last entry of the copied offset log alone."""
-    whole = checkpoint_dir._move
+    whole = checkpoint_repair._move
 
     def moved(client: Client, path: str, head: Head, rows: ByQueue) -> bool:
         name, former = f"offsets/{head.batch - 1}", f"{path.rpartition('/')[0]}/{head.folder}"
@@ -168,12 +168,12 @@ def keep_the_sources_of_the_batch_before(monkeypatch: pytest.MonkeyPatch) -> Non
         client.copy(f"{former}/{name}", f"{path}/{name}")
         return is_moved
 
-    monkeypatch.setattr(checkpoint_dir, "_move", moved)
+    monkeypatch.setattr(checkpoint_repair, "_move", moved)
 
 
 def keep_later_states(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave versions of the state that a batch has made which did not happen."""
-    monkeypatch.setattr(checkpoint_dir, "_remove_states", lambda *_: None)
+    monkeypatch.setattr(checkpoint_repair, "_remove_states", lambda *_: None)
 
 
 def audit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def begin_in_any_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plan_behind_the_head(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep a planned batch that ends before the head, in the model: planned_behind."""
-    monkeypatch.setattr(checkpoint_dir, "_fits", lambda *_: True)
+    monkeypatch.setattr(checkpoint_repair, "_fits", lambda *_: True)
 
 
 def publish_before_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +271,7 @@ def tell_epochs_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plan_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """With state, plan a batch again after its driver's death, in the model: planned_again."""
-    monkeypatch.setattr(checkpoint_dir, "_fits", lambda *_: False)
+    monkeypatch.setattr(checkpoint_repair, "_fits", lambda *_: False)
 
 
 def verify_after_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,12 +281,12 @@ def verify_after_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def watch_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an idle query be, wherever the consumer is, in the model: no_watch."""
-    monkeypatch.setattr(watchdog.Watchdog, "_verify", lambda *_: None)
+    monkeypatch.setattr(stall_watchdog.Watchdog, "_verify", lambda *_: None)
 
 
 def put_no_consumer_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the consumer of an idle query behind the head, in the model: no_put_back."""
-    monkeypatch.setattr(watchdog.Watchdog, "_put_back", lambda *_: None)
+    monkeypatch.setattr(stall_watchdog.Watchdog, "_put_back", lambda *_: None)
 
 
 def admit_any_pair(monkeypatch: pytest.MonkeyPatch) -> None:

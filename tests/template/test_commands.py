@@ -117,7 +117,7 @@ LEFT_OUT = {
     OURS: LeftOut(_TOO_LONG, f"{HERE}::test_a_target_of_the_template_is_there"),
     r"python -m tests\.faults\.proof( --.*|\.record|\.history .*)": LeftOut(
         "hours, and `record` writes a list that is committed",
-        "tests/faults/proof/test_sample.py::test_a_case_holds",
+        "tests/faults/sweep/test_sample.py::test_a_case_holds",
     ),
     r"\.venv/bin/pre-commit install": LeftOut(
         "it writes into the clone's own .git",

@@ -25,7 +25,7 @@ SAMPLE = (
     "ytstream/tests/schema/test_types.py::test_every_type_comes_out_as_it_went_in[window]",
     "ytstream/tests/declaration/test_user_errors.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
     "ytstream/tests/query/test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-fixed]",
-    "ytstream/tests/query/test_watchdog.py::test_a_task_that_finishes_is_seen",
+    "ytstream/tests/query/test_stall_watchdog.py::test_a_task_that_finishes_is_seen",
     "ytstream/tests/rejected/test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
     "ytstream/tests/declaration/test_checked_state.py::test_a_state_function_that_nothing_checks_is_refused",
     "ytstream/tests/rejected/test_limit.py::test_both_readings_take_the_batchs_time[fixed]",

@@ -28,11 +28,11 @@ class Guard(NamedTuple):
 
 GUARDS: Mapping[str, Guard] = {
     "no_epoch": Guard("ytstream.recovery.epoch.raise_epoch", "raise_no_epoch_before_the_start"),
-    "shared_folder": Guard("ytstream.recovery.checkpoint_dir.path_of", "keep_one_folder"),
+    "shared_folder": Guard("ytstream.recovery.checkpoint_repair.path_of", "keep_one_folder"),
     "cached_check": Guard("ytstream.query.batch.verify_head", "remember_the_head"),
     "no_check": Guard("ytstream.query.batch.verify_head", "verify_no_head"),
     "head_outside": Guard(
-        "ytstream.query.batch.write_head",
+        "ytstream.ledger.batch_commit.write_head",
         "write_the_head_apart",
         f"{_OLDER}test_a_commit_is_applied_after_recovery",
     ),
@@ -42,23 +42,23 @@ GUARDS: Mapping[str, Guard] = {
         "tell_epochs_by_number",
         "packages/ytstream/tests/recovery/test_epoch.py::test_a_foreign_epoch_ends_the_process",
     ),
-    "no_repair": Guard("ytstream.recovery.checkpoint_dir._repair", "repair_no_folder"),
+    "no_repair": Guard("ytstream.recovery.checkpoint_repair._repair", "repair_no_folder"),
     "planned_again": Guard(
-        "ytstream.recovery.checkpoint_dir._fits",
+        "ytstream.recovery.checkpoint_repair._fits",
         "plan_again",
-        "packages/ytstream/tests/recovery/test_checkpoint_dir.py::test_a_planned_batch_stays_if_it_ends_behind_the_ledgers",
+        "packages/ytstream/tests/recovery/test_checkpoint_repair.py::test_a_planned_batch_stays_if_it_ends_behind_the_ledgers",
     ),
-    "planned_behind": Guard("ytstream.recovery.checkpoint_dir._fits", "plan_behind_the_head"),
+    "planned_behind": Guard("ytstream.recovery.checkpoint_repair._fits", "plan_behind_the_head"),
     "consumer_unchecked": Guard("ytstream.query.batch.verify_head", "verify_no_consumer"),
     "no_watch": Guard(
-        "ytstream.query.watchdog.Watchdog._verify",
+        "ytstream.query.stall_watchdog.Watchdog._verify",
         "watch_no_consumer",
-        "packages/ytstream/tests/query/test_watchdog.py::test_a_consumer_that_something_else_moved_ends_it",
+        "packages/ytstream/tests/query/test_stall_watchdog.py::test_a_consumer_that_something_else_moved_ends_it",
     ),
     "no_put_back": Guard(
-        "ytstream.query.watchdog.Watchdog._put_back",
+        "ytstream.query.stall_watchdog.Watchdog._put_back",
         "put_no_consumer_back",
-        "packages/ytstream/tests/query/test_watchdog.py::test_a_consumer_that_is_behind_is_put_back",
+        "packages/ytstream/tests/query/test_stall_watchdog.py::test_a_consumer_that_is_behind_is_put_back",
     ),
     "checked_late": Guard(
         "ytstream.query.batch.Batch._is_undone_whole",

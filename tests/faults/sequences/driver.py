@@ -22,16 +22,16 @@ from tests.support.driver import offsets_text
 from ytstream.cluster.client import cluster_name
 from ytstream.connector.transform_plan import observed_name
 from ytstream.job import JobContext
-from ytstream.ledger import positions
+from ytstream.ledger import batch_commit, positions
+from ytstream.ledger.batch_ranges import RowRange
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
 from ytstream.ledger.offsets import Rows
 from ytstream.ledger.positions import Select
-from ytstream.outputs.audit import RowRange
 from ytstream.outputs.static_outputs import StaticTables
 from ytstream.query import batch
 from ytstream.recovery import spark_logs, staging
 from ytstream.recovery import start as before_start
-from ytstream.recovery.checkpoint_dir import path_of
+from ytstream.recovery.checkpoint_repair import path_of
 from ytstream.recovery.epoch import Epoch
 from ytstream.schema.columns import key_of
 from ytstream.schema.table_schema import table_schema
@@ -39,6 +39,7 @@ from ytstream.settings.job_settings import Settings
 
 #: Functions are looked up at each call, since tests take guards out of the module.
 runtime: Any = batch
+commit: Any = batch_commit
 #: An aggregate has so many keys; a row whose number leaves BAD_REST is rejected.
 KEYS, BAD, BAD_REST = 3, 4, 3
 
@@ -283,9 +284,9 @@ class Driver:
         }
         tables = query.static_tables.tables(number)
         done = BatchRow(pairs, {"output": len(rows)}, started, datetime.now(UTC), tables)
-        after = runtime.moved(head, number, planned)
+        after = commit.moved(head, number, planned)
         if transaction is not None:
-            runtime.write_head(transaction, settings.ledger, after, done)
+            commit.write_head(transaction, settings.ledger, after, done)
             return
 
         def verify(select: Select) -> Head:
@@ -293,7 +294,7 @@ class Driver:
             return found
 
         tablets, consumer = self.tablets, settings.consumer
-        runtime.close_batch(tablets, verify, consumer, settings.ledger, after, done)
+        commit.close_batch(tablets, verify, consumer, settings.ledger, after, done)
 
     def _pull(self, path: str, partition: int, begin: int, end: int) -> list[Row]:
         """Return as many rows as lie between ``begin`` and ``end``, from ``begin`` or later on."""

@@ -26,8 +26,8 @@ from ytstream_tools.demo import sample_types
 from ytstream_tools.demo.demo_tables import compare
 from ytstream_tools.demo.job_sample import Sample, compared, counted
 from ytstream_tools.demo.unexpected_rejects import kept_out
-from ytstream_tools.testing.canonical_values import conversion
 from ytstream_tools.testing.job_stream import assert_exact
+from ytstream_tools.testing.type_conversion import conversion
 
 
 @pytest.mark.parametrize(("guarantee", "processing"), PAIRS)
@@ -234,7 +234,7 @@ def test_lost_and_duplicated_rows_are_counted_and_named() -> None:
     assert outcome.unexpected == {("b", 1): 1, ("b", 2): 1}
 
 
-#: test_canonical_values.py takes the others through Spark, whose rows and values they become there.
+#: test_type_conversion.py takes the others through Spark, whose rows and values they become there.
 CONVERTED_ALONE = [
     name for name in all_types.VALUES if name not in ("any", "struct", "struct_of_bytes", "tuple")
 ]

@@ -20,7 +20,7 @@ from tests.support import all_types
 from tests.support.examples import example, settings_of
 from tests.support.helpers import ON_STRIKE, ContextOf, StreamOf, adopt, another_process
 from ytstream.cluster.client import Client
-from ytstream.connector import compiled, own
+from ytstream.connector import choose_connector, compile_java
 from ytstream.connector.java import class_name, each
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
@@ -37,7 +37,7 @@ PIECE = 5_000
 
 
 def test_the_sources_compile_with_this_spark(spark: SparkSession) -> None:
-    assert compiled.unavailable(spark) == ""
+    assert compile_java.unavailable(spark) == ""
 
 
 @pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
@@ -232,9 +232,9 @@ def test_a_driver_without_the_compiler_runs_on_spyts_path(
 ) -> None:
     stream = stream_of("transactional")
     stream.configure(connector=OWN)
-    monkeypatch.setattr(compiled, "_MADE", WeakKeyDictionary())
-    monkeypatch.setattr(compiled, "_COMPILER", "org.codehaus.janino.Missing")
-    said = own.line(stream.spark, stream.settings)
+    monkeypatch.setattr(compile_java, "_MADE", WeakKeyDictionary())
+    monkeypatch.setattr(compile_java, "_COMPILER", "org.codehaus.janino.Missing")
+    said = choose_connector.line(stream.spark, stream.settings)
     assert said.startswith("connector: spyt, since the job's own does not run here: ")
     assert "\n" not in said
     stream.send(100)
@@ -246,8 +246,10 @@ def test_sources_that_do_not_compile_are_named(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with another SPYT, which lacks a class."""
-    monkeypatch.setattr(compiled, "_MADE", WeakKeyDictionary())
+    monkeypatch.setattr(compile_java, "_MADE", WeakKeyDictionary())
     monkeypatch.setattr(
-        compiled, "_sources", lambda: [("Queue.java", "class Queue { tech.ytsaurus.Gone gone; }")]
+        compile_java,
+        "_sources",
+        lambda: [("Queue.java", "class Queue { tech.ytsaurus.Gone gone; }")],
     )
-    assert "Queue.java" in compiled.unavailable(spark)
+    assert "Queue.java" in compile_java.unavailable(spark)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ytstream.connector import compiled
+from ytstream.connector import compile_java
 from ytstream.declaration import archive as shipped
 
-JVM = Path(compiled.__file__).with_name("jvm")
+JVM = Path(compile_java.__file__).with_name("jvm")
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def test_the_sources_and_their_page_go_to_the_cluster(archive: Path) -> None:
 def test_the_sources_are_read_out_of_the_archive(archive: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(archive)!r})\n"
-        "from ytstream.connector import compiled\n"
-        "print(compiled.__file__, *(name for name, _ in compiled._sources()))"
+        "from ytstream.connector import compile_java\n"
+        "print(compile_java.__file__, *(name for name, _ in compile_java._sources()))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     place, *names = said.stdout.split()

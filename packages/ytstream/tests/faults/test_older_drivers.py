@@ -23,7 +23,7 @@ from tests.support.helpers import (
     run_until_it_fails,
 )
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.recovery import checkpoint_dir
+from ytstream.recovery import checkpoint_repair
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import wait, wait_for_failure
 
@@ -102,14 +102,14 @@ def test_a_commit_is_applied_during_recovery(
     """
     stream, late = _cut_off(stream_of, cluster, processing)
     released: list[Entry] = []
-    new_folder = checkpoint_dir.new_folder
+    new_folder = checkpoint_repair.new_folder
 
     def slow(*given: Any, **more: Any) -> int:
         released.extend(cluster.client.faults.release(late))
         return new_folder(*given, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoint_dir, "new_folder", slow)
+        patched.setattr(checkpoint_repair, "new_folder", slow)
         if not fixed:
             mutants.raise_no_epoch_before_the_start(patched)
         stream.recover()

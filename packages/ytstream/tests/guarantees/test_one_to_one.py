@@ -21,7 +21,7 @@ from tests.support.helpers import (
 )
 from ytstream import JobError
 from ytstream.job import JobContext
-from ytstream.outputs.audit import uncounted
+from ytstream.query.read_audit import uncounted
 from ytstream.spark.source import events
 
 pytestmark = pytest.mark.spark

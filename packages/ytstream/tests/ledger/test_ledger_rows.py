@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.helpers import refusal
 from ytstream.connector.tablet_transactions import Transaction
+from ytstream.ledger.batch_commit import write_head
 from ytstream.ledger.ledger_rows import (
     BatchRow,
     Head,
@@ -24,7 +25,6 @@ from ytstream.ledger.ledger_rows import (
     stop_row,
     time_of,
 )
-from ytstream.query.batch import write_head
 
 LEDGER = "//home/job/ledger"
 A, B = "//home/a", "//home/b-2.0~x=y+z/Q_"

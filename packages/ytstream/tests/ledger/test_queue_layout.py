@@ -18,11 +18,12 @@ from tests.support.helpers import (
 from ytstream import RestartableError
 from ytstream.cluster.client import Client
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.ledger.batch_ranges import RowRange
 from ytstream.ledger.ledger_rows import Head, head_of, head_row
 from ytstream.ledger.offsets import Queue
 from ytstream.ledger.positions import Snapshot
 from ytstream.ledger.queue_layout import QueueLayout, is_drained, is_grown, layout_of
-from ytstream.outputs.audit import RowRange, verify_queues
+from ytstream.query.read_audit import verify_queues
 from ytstream.recovery.job_ownership import marker_of
 from ytstream.recovery.output_ownership import replaceable
 from ytstream.recovery.start import StartPlan, _retired, decide

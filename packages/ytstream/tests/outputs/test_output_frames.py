@@ -27,9 +27,11 @@ from ytstream.connector.transform_plan import observed_name
 from ytstream.declaration.validation import verify, verify_configuration
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, Job
+from ytstream.ledger.batch_ranges import Ranges
 from ytstream.outputs import output_frames
-from ytstream.outputs.audit import Metrics, Ranges, audit
+from ytstream.outputs.batch_metrics import Metrics
 from ytstream.provisioning import job_objects
+from ytstream.query.read_audit import audit
 from ytstream.rejected.limit import FEW, SkippedRows
 from ytstream.spark.spark_errors import explained_spark
 from ytstream_tools.demo.job_sample import SampleRow

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf, refusal
 from tests.support.static_outputs import make_static
-from ytstream.connector.plans import execution_of
+from ytstream.connector.spark_plan import execution_of
 from ytstream.outputs import required_columns
 from ytstream.schema.columns import Column, resolved
 from ytstream_tools.testing.job_stream import Stream

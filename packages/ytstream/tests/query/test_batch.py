@@ -23,10 +23,11 @@ from ytstream import JobError, RestartableError
 from ytstream.cluster.client import Client
 from ytstream.connector.transform_plan import observed_name
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.ledger.batch_commit import moved
+from ytstream.ledger.batch_ranges import RowRange, ranges
 from ytstream.ledger.ledger_rows import Head
-from ytstream.outputs.audit import RowRange, audit, ranges
 from ytstream.provisioning import job_objects
-from ytstream.query.batch import moved
+from ytstream.query.read_audit import audit
 from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner
 from ytstream_tools.demo.crash_scenario import drained

@@ -66,7 +66,7 @@ def test_the_error_names_the_object_and_what_to_do(
     is_idle: bool,
     said: tuple[ErrorCode, str],
 ) -> None:
-    monkeypatch.setattr("ytstream.query.watchdog.LOOK_SECONDS", 0.5)
+    monkeypatch.setattr("ytstream.query.stall_watchdog.LOOK_SECONDS", 0.5)
     caplog.set_level("INFO", logger="job")
     stream = stream_of(guarantee)
 

@@ -115,8 +115,10 @@ def test_without_a_pace_a_batch_has_the_rows_of_the_settings(stream_of: StreamOf
 
 @pytest.mark.spark
 def test_spyts_source_knows_no_pace(stream_of: StreamOf) -> None:
-    from ytstream.connector import own
+    from ytstream.connector import choose_connector
 
     stream = stream_of("transactional")
     stream.configure(connector=SPYT, batch_seconds=20.0)
-    assert own.line(stream.spark, stream.settings).endswith("batch_seconds has no effect with it")
+    assert choose_connector.line(stream.spark, stream.settings).endswith(
+        "batch_seconds has no effect with it"
+    )

@@ -28,7 +28,7 @@ from tests.support.supervised import end_of
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
-from ytstream.query.watchdog import LOOK_SECONDS, Watchdog
+from ytstream.query.stall_watchdog import LOOK_SECONDS, Watchdog
 from ytstream.recovery import migration, repositioning
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, Stream, wait
@@ -241,7 +241,7 @@ def test_a_job_whose_pulls_find_no_tablet_ends(
     stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SPYT tries such a pull again for minutes; the watch compares the tablets sooner."""
-    monkeypatch.setattr("ytstream.query.watchdog.LOOK_SECONDS", 0.5)
+    monkeypatch.setattr("ytstream.query.stall_watchdog.LOOK_SECONDS", 0.5)
     stream = stream_of("transactional")
     stream.send(80)
 

@@ -1,7 +1,7 @@
 """A queue comes to a job with state, or goes, and the state is kept; with Spark and SPYT.
 
-test_start.py plays the same without Spark, with deaths at each step; test_checkpoint_dir.py has the
-logs.
+test_start.py plays the same without Spark, with deaths at each step; the logs are in
+test_checkpoint_repair.py.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from ytstream.ledger import ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.positions import MARKER
 from ytstream.provisioning import job_objects
-from ytstream.recovery import checkpoint_dir, job_ownership, output_ownership
+from ytstream.recovery import checkpoint_repair, job_ownership, output_ownership
 from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
@@ -328,7 +328,7 @@ def test_a_head_that_is_lost_is_followed_by_a_later_epoch(driver_of: DriverOf) -
     head = positions.read(driver.client, driver.settings).head
     assert head is not None
     assert (head.epoch, head.number) == (last + 1, 1)
-    assert driver.client.exists(checkpoint_dir.path_of(driver.settings, head.epoch))
+    assert driver.client.exists(checkpoint_repair.path_of(driver.settings, head.epoch))
 
 
 # -- another job -----------------------------------------------------------------------------------

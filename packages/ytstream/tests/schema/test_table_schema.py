@@ -11,7 +11,8 @@ from pyspark.sql import types
 from tests.support import all_types
 from ytstream import Column
 from ytstream.schema.columns import NAMED_TYPES, resolved, spelled
-from ytstream.schema.table_schema import differences, never_written, table_schema, unwritable
+from ytstream.schema.spark_types import never_written, unwritable
+from ytstream.schema.table_schema import differences, table_schema
 
 # Column, the widest type that fits, and the first one that is too wide.
 INTEGERS = [

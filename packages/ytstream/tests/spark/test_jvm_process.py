@@ -157,8 +157,8 @@ def test_a_driver_as_on_a_cluster_commits_and_stops(
 ) -> None:
     """spark-submit's JVM has started it, and its token is in the vault's variable alone."""
     # They generate a project, for which the environment of Spark 3.5 has no cookiecutter.
-    from tests.faults.crash_matrix.cases import Variant
-    from tests.faults.crash_matrix.play import project_of, staged
+    from tests.faults.two_drivers.cases import Variant
+    from tests.faults.two_drivers.play import project_of, staged
 
     monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     variant = Variant("transactional", "map", 1)
@@ -201,8 +201,8 @@ def test_a_job_whose_task_hangs_ends_and_the_next_one_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A total's write gets no reply: cancelling does not reach the task, nor Spark's own end."""
-    from tests.faults.crash_matrix.cases import Variant
-    from tests.faults.crash_matrix.play import project_of, staged
+    from tests.faults.two_drivers.cases import Variant
+    from tests.faults.two_drivers.play import project_of, staged
 
     monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     variant = Variant("transactional", "aggregate", 1)

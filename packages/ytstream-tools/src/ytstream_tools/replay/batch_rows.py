@@ -17,7 +17,7 @@ from ytstream.ledger import ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head, batch_name
 from ytstream.ledger.offsets import Queue
 from ytstream.recovery import spark_logs
-from ytstream.recovery.checkpoint_dir import path_of
+from ytstream.recovery.checkpoint_repair import path_of
 
 CapturedRow = Mapping[str, Any]
 #: Queue -> partition -> first row, and the one after the last.

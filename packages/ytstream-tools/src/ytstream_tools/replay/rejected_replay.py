@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ytstream.connector.java import jvm_of
-from ytstream.connector.plans import analysed
+from ytstream.connector.spark_plan import analysed
 from ytstream.connector.spyt import inside
 from ytstream.connector.tablet_transactions import Tablets, Transaction
 from ytstream.errors import JobError

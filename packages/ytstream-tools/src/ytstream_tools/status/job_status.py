@@ -15,7 +15,7 @@ from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.offsets import Queue
 from ytstream.provisioning import retention
 from ytstream.recovery import completeness, spark_logs, staging, stop_request
-from ytstream.recovery.checkpoint_dir import path_of
+from ytstream.recovery.checkpoint_repair import path_of
 from ytstream.recovery.lock import InstanceLock
 
 from ..submitting import version_history

@@ -24,7 +24,7 @@ from ytstream.query import pipeline
 from ytstream.query.batch_outcome import failed_of
 from ytstream.query.supervisor import read_reference
 from ytstream.recovery import start
-from ytstream.recovery.checkpoint_dir import path_of
+from ytstream.recovery.checkpoint_repair import path_of
 from ytstream.recovery.epoch import Epoch
 from ytstream.settings.job_settings import Settings
 

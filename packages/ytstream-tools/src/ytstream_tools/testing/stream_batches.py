@@ -19,7 +19,7 @@ from ytstream.outputs.output_frames import Frames, OutputFrames
 from ytstream.rejected.tagging import passed
 from ytstream.schema.columns import key_of
 
-from .canonical_values import with_zone
+from .type_conversion import with_zone
 from .unit_frames import events_frame, tagged
 
 

@@ -24,8 +24,8 @@ from ytstream.spark.source import INNER_POSITION
 from ..demo import sample_types
 from ..demo.demo_tables import OutputCounts, compare
 from ..demo.job_sample import REASON, Counted, Sample, compared, counted, is_rejected
-from .canonical_values import conversion
 from .job_stream import assert_exact
+from .type_conversion import conversion
 
 #: The columns that a source adds to the queue's own.
 _ADDED = {

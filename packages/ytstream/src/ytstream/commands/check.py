@@ -21,7 +21,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
     if given.permissions is not None:
         print(permissions.check(context, given.permissions, given.user))
         return
-    from ..connector import own
+    from ..connector import choose_connector
     from ..query import pipeline, supervisor
     from ..spark import node_packages, session
 
@@ -39,7 +39,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
     context = job_objects.sized(context)
     with session.opened(context) as spark:
         flow = pipeline.flow_of(spark, context, supervisor.read_reference(spark, context))
-        version, connector = spark.version, own.line(spark, context.settings)
+        version, connector = spark.version, choose_connector.line(spark, context.settings)
     for remark in flow.outputs.remarks():
         print(f"remark: {remark}")
     if wanted := context.job.kind.packages:

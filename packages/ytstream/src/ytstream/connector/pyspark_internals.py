@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .java import Java, jvm_of
-from .plans import analysed
+from .spark_plan import analysed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

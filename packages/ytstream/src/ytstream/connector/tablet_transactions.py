@@ -21,7 +21,7 @@ from ..cluster.client import UNMOUNTED
 from ..errors import ConflictError, OutageError, RestartableError, UnmountedError
 from ..schema.columns import Column
 from ..settings.job_settings import Settings
-from . import compiled
+from . import compile_java
 from .java import Java
 from .spyt import attached, rpc_client
 
@@ -87,7 +87,9 @@ class Transaction:
     def insert(self, path: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
         """Write many rows of numbers and texts, with the classes of the runtime's own connector."""
         with _explained():
-            compiled.insert(self._java, self._transaction, path, self._java.schema(columns), rows)
+            compile_java.insert(
+                self._java, self._transaction, path, self._java.schema(columns), rows
+            )
 
     def advance(self, consumer: str, queue: str, partition: int, old: int | None, new: int) -> None:
         """Move the consumer; refused unless it is at row ``old``, if that is given."""
@@ -107,7 +109,7 @@ class Transaction:
     def advance_all(self, consumer: str, queue: str, to: Mapping[int, int]) -> None:
         """Move the consumer in several partitions, wherever it is, at once if possible."""
         with _explained():
-            if not to or compiled.advance(self._java, self._transaction, consumer, queue, to):
+            if not to or compile_java.advance(self._java, self._transaction, consumer, queue, to):
                 return
         for partition, row in to.items():
             self.advance(consumer, queue, partition, None, row)

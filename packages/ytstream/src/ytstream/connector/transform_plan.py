@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .plans import Node, analysed
+from .spark_plan import Node, analysed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,7 +9,7 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, REJECTED, Guarantee, Job
 from ..schema.columns import Column, key_of, rejected_columns, type_name
-from ..schema.table_schema import never_written
+from ..schema.spark_types import never_written
 from ..settings import spark_conf
 from ..settings.job_settings import Settings
 from ..text_table import counted

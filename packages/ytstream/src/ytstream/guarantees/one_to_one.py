@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..connector.plans import Expression, Node, analysed
 from ..connector.pyspark_internals import clock_pattern, has_clock_texts
+from ..connector.spark_plan import Expression, Node, analysed
 from ..connector.transform_plan import SOURCES, queues
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode

@@ -6,7 +6,8 @@ and a batch may be too large for a tablet: this class closes these two. And SPYT
 transaction AFTER Spark has written ``commits/N`` (MicroBatchExecutionDecorators.runBatch): a driver
 that dies in between leaves a batch that Spark counts as done and that never happened; when only the
 reply was lost, SPYT deletes ``commits/N`` of a batch that did happen. The head of the ledger is
-written in that very transaction, so it shows which of the two it was (recovery/start.py).
+written in that very transaction (ledger/batch_commit.py), so it shows which of the two it was
+(recovery/start.py).
 """
 
 from __future__ import annotations

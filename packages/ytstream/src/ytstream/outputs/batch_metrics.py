@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..connector.plans import observations
+from ..connector.spark_plan import observations
 from ..connector.transform_plan import observed_name
 from ..job import REJECTED
-from .audit import Metrics
+
+#: Name of an observation -> the number of rows and the sum of their row numbers.
+Metrics = Mapping[str, tuple[int, int | None]]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext
 from ..schema import string_values
 from ..schema.columns import Column, key_of
-from ..schema.table_schema import unwritable
+from ..schema.spark_types import unwritable
 from . import required_columns, string_columns
 
 #: Name of an output -> its rows.

@@ -1,6 +1,6 @@
 """The sink: each output of a micro-batch goes through it, in the batch's transaction.
 
-It is the runtime's own or SPYT's, see connector/own.py.
+It is the runtime's own or SPYT's, see connector/choose_connector.py.
 
 ``verify_sink`` says when another SPYT has another one.
 """
@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 from spyt.version import __version__ as SPYT_VERSION
 
 from ..cluster.client import first_line
-from ..connector import own
+from ..connector import choose_connector
 from ..connector.java import Java, jvm_of
-from ..connector.plans import execution_of, observations
+from ..connector.spark_plan import execution_of, observations
 from ..connector.spyt import add_batch, sink, verify_spyt
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import observed_name
@@ -61,9 +61,9 @@ def _add_batch(rows: DataFrame, output: str, context: JobContext, java: Java, nu
     error, and numbers begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
     """
     spark, settings = rows.sparkSession, context.settings
-    if own.in_use(spark, settings)[0] == OWN:
+    if choose_connector.in_use(spark, settings)[0] == OWN:
         columns = context.job.output_columns[output]
-        own.write(rows, settings.outputs[output], columns, settings, java)
+        choose_connector.write(rows, settings.outputs[output], columns, settings, java)
     else:
         add_batch(_sink(spark, context, java, output), number, rows)
 

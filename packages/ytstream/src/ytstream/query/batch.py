@@ -12,8 +12,7 @@ and Spark's numbers mean nothing across checkpoints: what happened is what the h
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -26,22 +25,22 @@ from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from ..cluster.client import cluster_name, first_line
-from ..connector.batch_plan import planned_by
-from ..connector.own import set_pace
-from ..connector.plans import metric
+from ..connector.choose_connector import set_pace
 from ..connector.pyspark_internals import of_execution
+from ..connector.spark_batch import planned_by
+from ..connector.spark_plan import metric
 from ..connector.spyt import opened_transaction
 from ..connector.tablet_transactions import Tablets, Transaction
-from ..errors import ConflictError, JobError, RestartableError
+from ..errors import JobError, RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
-from ..ledger import ledger_rows, positions
+from ..ledger import batch_commit, ledger_rows, positions
+from ..ledger.batch_ranges import Ranges, ranges
 from ..ledger.ledger_rows import BatchRow, Head, batch_name
 from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
 from ..ledger.queue_layout import QueueLayout
 from ..outputs import required_columns
-from ..outputs.audit import Ranges, audit, ranges, verify_queues
 from ..outputs.batch_metrics import BatchMetrics, batch_metrics
 from ..outputs.output_frames import OutputFrames
 from ..outputs.sink import write_outputs, write_streamed
@@ -59,12 +58,10 @@ from .batch_outcome import BatchOutcome, BatchOutcomes
 from .coalesce import TaskCoalescing
 from .offset_check import reads, verify_start
 from .pace import Pace
+from .read_audit import audit, verify_queues
 from .stop_signal import StopSignal
 
 _START_SECONDS = 60.0
-#: Attempts at the transaction that closes a batch, and the pause after the first one.
-_CLOSINGS = 5
-_PAUSE_SECONDS = 0.1
 
 
 class ClosedError(Exception):
@@ -334,14 +331,14 @@ class Batch:
             dict(skipped.rejected or {}), self.pace.rows if self.pace else 0,
         )  # fmt: skip
         count = metric(batch.plan, state_store.ROWS) if job.kind.is_stateful else None
-        after = moved(verified.head, number, verified.planned, count)
+        after = batch_commit.moved(verified.head, number, verified.planned, count)
         if batch.transaction is not None:
-            write_head(batch.transaction, path, after, done)
+            batch_commit.write_head(batch.transaction, path, after, done)
         else:
             consumer = self.context.settings.consumer
             # The outputs took their time.
             verify = partial(self._verified_head, number=number)
-            close_batch(self.tablets, verify, consumer, path, after, done)
+            batch_commit.close_batch(self.tablets, verify, consumer, path, after, done)
         return BatchReport(after, done, skipped.rejected or {})
 
     def _set_pace(self, batch: MicroBatch, planned: Ranges) -> None:
@@ -399,53 +396,3 @@ def verify_head(
                         code=ErrorCode.CONSUMER_MOVED,
                     )
     return head
-
-
-def moved(head: Head, number: int, planned: Ranges, state: int | None = None) -> Head:
-    """Return the head after the batch, which leaves ``state`` rows in the state."""
-    ends = {
-        path: {**rows, **{p: range_.end for p, range_ in planned.get(path, {}).items()}}
-        for path, rows in head.ends.items()
-    }
-    since = ends if state == 0 else head.state_since
-    after = replace(head, batch=number, number=head.number + 1, ends=ends)
-    return replace(after, state_rows=state, state_since=since)
-
-
-def close_batch(
-    tablets: Tablets,
-    verify: Callable[[Select], Head],
-    consumer: str,
-    path: str,
-    head: Head,
-    done: BatchRow,
-) -> None:
-    """Write the head and move the consumer there, once the outputs of a batch are written.
-
-    SPYT in an older driver moves the consumer without a fence. That may conflict with this
-    transaction, which has written nothing then: it is repeated, and the outputs are not. Raises
-    what ``verify`` raises when another process has written the head, or ConflictError.
-    """
-    for attempt in range(_CLOSINGS):
-        try:
-            with tablets.transaction() as own:
-                verify(own.select)
-                write_head(own, path, head, done)
-                for queue, partitions in done.ranges.items():
-                    ends = {partition: end for partition, (_, end) in partitions.items()}
-                    own.advance_all(consumer, queue, ends)
-        except ConflictError:
-            if attempt + 1 == _CLOSINGS:
-                raise
-            time.sleep(_PAUSE_SECONDS * 2**attempt)
-        else:
-            return
-
-
-def write_head(transaction: Transaction, path: str, head: Head, done: BatchRow) -> None:
-    """Write the head and the batch's row into the ledger at ``path``; remove the oldest row."""
-    head = replace(head, totals=ledger_rows.added(head.totals, done))
-    rows = [ledger_rows.head_row(head), ledger_rows.batch_row(head, done)]
-    last = head.number - ledger_rows.kept(head)
-    old = [{"kind": "batch", "number": last}] if last > 0 else []
-    transaction.modify(path, ledger_rows.COLUMNS, rows, old)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from ..connector.own import gather
+from ..connector.choose_connector import gather
 
 #: What the start of a task costs, in rows: Spark sends it, and SPYT asks the cluster for the
 #: transaction and for the output's schema (YtStreamingSink.addBatch).

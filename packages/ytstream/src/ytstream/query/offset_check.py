@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
-from ..connector.batch_plan import ranges_read
+from ..connector.spark_batch import ranges_read
 from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
-from ..outputs.audit import Ranges, RowRange
+from ..ledger.batch_ranges import Ranges, RowRange
 
 #: For each place in the plan that reads a queue: partition -> its rows.
 Reads = Sequence[Mapping[int, RowRange]]

@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..cluster.client import connect
-from ..connector.own import in_use, set_pace
-from ..connector.plans import analysed
+from ..connector.choose_connector import in_use, set_pace
 from ..connector.pyspark_internals import start_unverified, verify_stream
+from ..connector.spark_plan import analysed
 from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import sources, stateful_operator
 from ..declaration.checked_state import is_checked
@@ -17,12 +17,11 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, JobContext
 from ..outputs import required_columns
-from ..outputs.audit import uncounted
 from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_columns
 from ..outputs.sink import observed_writes, verify_sink
 from ..outputs.static_outputs import StaticTables
 from ..outputs.tablet_overflow import TabletOverflow
-from ..recovery.checkpoint_dir import path_of
+from ..recovery.checkpoint_repair import path_of
 from ..recovery.epoch import Epoch
 from ..rejected import tagging
 from ..settings import spark_conf
@@ -31,6 +30,7 @@ from ..spark.local_checkpoint import explained_space, made_folder
 from ..spark.source import events
 from . import pace as paces
 from .batch import Batch
+from .read_audit import uncounted
 from .stop_signal import StopSignal
 
 

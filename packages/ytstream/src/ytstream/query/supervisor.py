@@ -18,7 +18,7 @@ from yt.common import YtError
 
 from ..cluster.client import Client, connect, explained, first_line
 from ..cluster.mounting import closed, verify_mounted
-from ..connector import own
+from ..connector import choose_connector
 from ..connector.java import jvm_of
 from ..connector.tablet_transactions import Tablets
 from ..errors import (
@@ -51,8 +51,8 @@ from .batch_outcome import failed_of, last_report
 from .idle_signal import IdleSignal
 from .outage_log import OutageLog
 from .progress import ProgressMonitor
+from .stall_watchdog import LOOK_SECONDS, Watchdog, finished_tasks
 from .stop_signal import StopSignal
-from .watchdog import LOOK_SECONDS, Watchdog, finished_tasks
 
 _POLL_SECONDS = 0.2
 _MOST_DOUBLINGS = 30
@@ -74,7 +74,7 @@ def run(context: JobContext, session: ExitStack) -> None:
     say(STARTING)
     spark = open_session(context)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
-    say(own.line(spark, context.settings))
+    say(choose_connector.line(spark, context.settings))
     runner = QueryRunner(context, spark, Tablets(jvm_of(spark), context.settings), stop)
     session.callback(close, spark, runner.tablets.beside)
     how, code = STOPPED, ""
@@ -152,7 +152,7 @@ class QueryRunner:
         self.impatient = connect(settings, patient=False)
         verify_mounted(self.impatient, settings)  # no epoch for each try of a long wait
         # Save the epoch now: a later start in this process must raise it from here.
-        connector = own.line(self.spark, settings)
+        connector = choose_connector.line(self.spark, settings)
         self.epoch = start.claim(self.context, self.tablets, self.epoch, connector)
         begun = start.start(self.context, self.tablets, self.epoch)
         self.queues = begun.queues

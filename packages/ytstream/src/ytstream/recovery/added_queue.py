@@ -13,7 +13,7 @@ from ..job import JobContext
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue, Rows
 from ..settings.job_settings import late_rows_of
-from . import checkpoint_dir, rewind_consequences, spark_logs
+from . import checkpoint_repair, rewind_consequences, spark_logs
 
 
 def verify_late_rows(
@@ -33,7 +33,7 @@ def verify_late_rows(
     }
     if not any(waiting.values()):
         return []
-    path = checkpoint_dir.path_of(settings, head.folder)
+    path = checkpoint_repair.path_of(settings, head.folder)
     watermark = spark_logs.watermark(context.client, path, head.batch)
     if not watermark:  # a state without event time, or no row with one yet
         return []

@@ -22,7 +22,7 @@ from ..ledger import positions
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
 from . import spark_logs, staging
-from .checkpoint_dir import path_of
+from .checkpoint_repair import path_of
 
 #: A column of a queue that has it declared: when a row was written.
 TIMESTAMP = "$timestamp"

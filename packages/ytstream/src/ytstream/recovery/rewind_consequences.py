@@ -11,7 +11,7 @@ from ..ledger.ledger_rows import Head
 from ..ledger.offsets import ByQueue, Rows
 from ..ledger.positions import Snapshot
 from ..schema.columns import key_of
-from . import checkpoint_dir, spark_logs
+from . import checkpoint_repair, spark_logs
 
 #: The rows of the state, by processing.
 _ROWS = {
@@ -67,7 +67,7 @@ def _watermark(context: JobContext, head: Head) -> int:
     """Return the watermark of the state, 0 if it is not known."""
     if head.folder is None:
         return 0
-    path = checkpoint_dir.path_of(context.settings, head.folder)
+    path = checkpoint_repair.path_of(context.settings, head.folder)
     with suppress(JobError, YtError):
         return spark_logs.watermark(context.client, path, head.batch)
     return 0

@@ -31,7 +31,7 @@ from ..ledger.positions import Snapshot
 from ..settings.job_settings import Settings
 from . import (
     added_queue,
-    checkpoint_dir,
+    checkpoint_repair,
     epoch,
     job_ownership,
     output_ownership,
@@ -137,7 +137,7 @@ def begin(
     """
     client, settings = context.client, context.settings
     stateful = context.job.kind.is_stateful
-    batch = checkpoint_dir.new_folder(
+    batch = checkpoint_repair.new_folder(
         client, settings, plan.head, mine.number, plan.rows, stateful=stateful
     )
     with tablets.transaction() as transaction:
@@ -153,7 +153,7 @@ def begin(
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
         positions.forget_removed(transaction, settings.consumer, client, found.queues)
     job_ownership.mark(context, found)
-    checkpoint_dir.remove_old(client, settings, mine.number, plan.head.folder)
+    checkpoint_repair.remove_old(client, settings, mine.number, plan.head.folder)
     _remove_old_rows(client, settings.ledger, after)
 
 

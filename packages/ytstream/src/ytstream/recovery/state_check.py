@@ -16,7 +16,7 @@ from ..ledger import positions
 from ..ledger.ledger_rows import Head, last_name
 from ..settings.job_settings import MEMORY
 from ..settings.spark_conf import STATE_STORES
-from . import checkpoint_dir, spark_logs
+from . import checkpoint_repair, spark_logs
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -78,7 +78,7 @@ def _frozen(context: JobContext, head: Head | None) -> Mapping[str, Any] | None:
     """
     if not context.job.kind.is_stateful or head is None or head.batch < 0 or head.folder is None:
         return None
-    path = checkpoint_dir.path_of(context.settings, head.folder)
+    path = checkpoint_repair.path_of(context.settings, head.folder)
     if not context.client.exists(f"{path}/offsets/{head.batch}"):
         read = sum(sum(rows.values()) for rows in head.ends.values())
         raise JobError(

@@ -17,11 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructType
 
-from ..connector import compiled
+from ..connector import compile_java
 from ..connector.java import Java
+from ..ledger.batch_ranges import Ranges, RowRange
 from ..ledger.ledger_rows import microseconds
 from ..outputs import row_json
-from ..outputs.audit import Ranges, RowRange
 from ..schema.columns import Column
 from ..spark.source import INNER_POSITION
 
@@ -83,7 +83,7 @@ def observed(java: Java) -> Expression:
     A column, since the expressions come back from the executors, and SPYT's of uint64 cannot under
     Spark 3.5 (AggregatingAccumulator, UInt64CastToString).
     """
-    return compiled.lines(java, F.col(LINE), MOST_OF_A_TASK, MOST).alias("lines")
+    return compile_java.lines(java, F.col(LINE), MOST_OF_A_TASK, MOST).alias("lines")
 
 
 def rows_of(

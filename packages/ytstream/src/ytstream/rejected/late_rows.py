@@ -15,9 +15,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connector.batch_plan import of_no_stream
 from ..connector.java import Java
-from ..connector.plans import Node, analysed_by, late_watermark, metric
+from ..connector.spark_batch import of_no_stream
+from ..connector.spark_plan import Node, analysed_by, late_watermark, metric
 
 #: Of each operator with state (Spark, StateStoreWriter).
 _DROPPED = "numRowsDroppedByWatermark"

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
+from ..connector.choose_connector import in_use
 from ..connector.java import Java, jvm_of
-from ..connector.own import in_use
-from ..connector.plans import Expression as PlanExpression
-from ..connector.plans import analysed
 from ..connector.pyspark_internals import has_clock_texts
+from ..connector.spark_plan import Expression as PlanExpression
+from ..connector.spark_plan import analysed
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext

@@ -22,15 +22,15 @@ from typing import Any
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
-from ..connector import compiled
-from ..connector.batch_plan import of_no_stream
-from ..connector.plans import Node, analysed_by, observations
+from ..connector import compile_java
+from ..connector.spark_batch import of_no_stream
+from ..connector.spark_plan import Node, analysed_by, observations
 from ..connector.tablet_transactions import Tablets, Transaction
 from ..connector.transform_plan import observed_name
 from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
-from ..outputs.audit import Ranges
+from ..ledger.batch_ranges import Ranges
 from ..outputs.sink import write
 from . import collected, tagging
 from .limit import rejected
@@ -81,7 +81,7 @@ class RejectedRowsWriter:
         """Return the rejected rows that the query has collected; None where it has not."""
         if figures is None or not counts or len(figures) == len(counts):
             return None
-        lines = compiled.lines_observed(self.tablets.java, str(figures[len(counts)]))
+        lines = compile_java.lines_observed(self.tablets.java, str(figures[len(counts)]))
         queues = self.context.settings.queues
         return None if lines is None else collected.rows_of(lines, counts, planned, queues)
 

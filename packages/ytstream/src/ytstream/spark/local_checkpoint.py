@@ -1,7 +1,8 @@
 """The checkpoint of a query without state: a folder on the driver's disk, for this query only.
 
 The ledger holds every offset, no start uses an older folder and no executor reads it, so none of it
-has to outlive the query. State has to: its checkpoint is on Cypress (recovery/checkpoint_dir.py).
+has to outlive the query. State has to, and its checkpoint is on Cypress
+(recovery/checkpoint_repair.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..connector.own import source_format
+from ..connector.choose_connector import source_format
 from ..connector.spyt import POSITION
 from ..connector.transform_plan import observed_name
 from ..job import JobContext

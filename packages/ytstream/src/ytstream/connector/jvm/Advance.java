@@ -8,7 +8,10 @@ import tech.ytsaurus.client.request.AdvanceConsumer;
 import tech.ytsaurus.core.GUID;
 import tech.ytsaurus.core.cypress.YPath;
 
-/** Moves a consumer in several partitions of a queue at once: a request for each, all under way together. */
+/**
+ * Moves a consumer in several partitions of a queue at once: a request for each, all under way together. A start moves one
+ * partition at a time (connector/tablet_transactions.py).
+ */
 public final class Advance {
   private static final long TIMEOUT_SECONDS = 300;
 

@@ -1,0 +1,80 @@
+"""Our own reader, writer and commit (``jvm/``), or SPYT's: which one a job runs on, and its writes.
+
+Both keep the guarantees: they read the ranges that SPYT's source plans, and write in the
+transaction that SPYT's agent opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from ..schema.columns import Column
+from ..settings.job_settings import OWN, SPYT, Settings
+from .compile_java import OUTPUT, PACE, SOURCE, unavailable
+from .java import Java, class_name, each
+from .spark_plan import execution_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+#: What ``readStream.format()`` takes for SPYT's source.
+_SPYTS = "yt"
+#: The RDD of our source.
+_READER = "Ranges"
+#: SPYT's own rows per request (SparkYtConfiguration).
+_WRITE_BATCH = 50_000
+
+
+def in_use(spark: SparkSession, settings: Settings) -> tuple[str, str]:
+    """Return which connector a job runs on, and why it is not the configured one, if it is not."""
+    if settings.connector == SPYT:
+        return SPYT, ""
+    problem = unavailable(spark)
+    return (SPYT, problem) if problem else (OWN, "")
+
+
+def line(spark: SparkSession, settings: Settings) -> str:
+    """Return the line that says which connector a job runs on."""
+    name, problem = in_use(spark, settings)
+    said = f"connector: {name}"
+    if problem:
+        said += f", since the job's own does not run here: {problem}"
+    if name == SPYT and settings.batch_seconds is not None:
+        said += "; batch_seconds has no effect with it"
+    return said
+
+
+def source_format(spark: SparkSession, settings: Settings) -> str:
+    """Return what ``readStream.format()`` takes."""
+    return SOURCE if in_use(spark, settings)[0] == OWN else _SPYTS
+
+
+def set_pace(settings: Settings, rows: int, java: Java) -> None:
+    """Let the next batches read up to so many rows of each partition; 0: as the settings say."""
+    java[f"{PACE}.set"](settings.consumer, rows)
+
+
+def write(
+    rows: DataFrame, path: str, columns: Sequence[Column], settings: Settings, java: Java
+) -> None:
+    """Write the rows into a table, in the transaction of this thread if there is one.
+
+    ``columns`` are the table's: no task asks the cluster for them.
+    """
+    execution, most = execution_of(rows), settings.dyn_batch_size or _WRITE_BATCH
+    java[f"{OUTPUT}.write"](
+        execution.toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)), most
+    )
+
+
+def gather(execution: Any, tasks: int) -> None:
+    """Say that so many tasks read all ranges of a batch: each asks for its next ones ahead."""
+    leaves = (leaf for leaf in each(execution.logical().collectLeaves()) if leaf.isStreaming())
+    readers = [leaf.rdd() for leaf in leaves if class_name(leaf) == "LogicalRDD"]
+    readers = [reader for reader in readers if class_name(reader) == _READER]
+    counts = [int(reader.getNumPartitions()) for reader in readers]
+    for reader, first in zip(readers, accumulate(counts, initial=0), strict=False):
+        reader.gather(first, sum(counts), tasks)

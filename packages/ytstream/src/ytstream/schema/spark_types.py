@@ -1,0 +1,104 @@
+"""Which Spark type a column of each YTsaurus type takes, and which columns nothing can write.
+
+How SPYT reads a column is in ytstream_tools/testing/type_conversion.py, for sample rows and tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .columns import Column, spelled, type_name
+
+if TYPE_CHECKING:  # provision and submit need no Spark
+    from pyspark.sql.types import DataType
+
+#: By type name: the Spark types that SPYT's sink writes into that column such that they come back
+#: equal, SPYT's own among them. Shown by running the connector; int into double, for instance, ends
+#: in "Illegal value" there (DynTableRowConverter, UnversionedValue).
+_WRITABLE: Mapping[str, Sequence[str]] = {
+    # No wider than what SPYT reads the column as: the value that does not fit comes some day.
+    "int8": ["byte"],
+    "int16": ["byte", "short"],
+    "int32": ["byte", "short", "integer"],
+    "int64": ["byte", "short", "integer", "long"],
+    "interval": ["byte", "short", "integer", "long"],
+    "uint8": ["byte", "short"],
+    "uint16": ["byte", "short", "integer"],
+    "uint32": ["byte", "short", "integer", "long"],
+    "uint64": ["byte", "short", "integer", "long", "uint64"],
+    "float": ["float", "double"],
+    "double": ["float", "double"],
+    "bool": ["boolean"],
+    "string": ["string", "binary"],
+    "utf8": ["string"],
+    "json": ["string"],
+    "date": ["date"],
+    "timestamp": ["timestamp", "timestamp_ntz"],
+    "yson": ["yson", "binary"],
+    "list": ["array"],
+    "struct": ["struct"],
+    "tuple": ["struct"],
+    "variant": ["struct"],
+    "dict": ["map"],
+    **{name: [name] for name in ("datetime", "date32", "datetime64", "timestamp64", "interval64")},
+}
+
+_TIMES = ("date", "timestamp")
+#: Names of types that Spark's cast() knows.
+_CASTABLE = frozenset(
+    ("boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary")
+).union(_TIMES)
+
+
+#: Types that SPYT reads and cannot write back: refused at the start, not in the tenth batch.
+_UNWRITABLE: Mapping[str, str] = {
+    "decimal": "SPYT's sink cannot write decimals: store int64 minor units or a string",
+    "uuid": "SPYT's sink sends a uuid as text, the table wants 16 bytes: declare utf8",
+}
+_NO_TIMES_INSIDE = (
+    "dates and times inside lists, structs and dicts are sent as plain integers and refused by the "
+    "table: declare and cast them to int64 or a string"
+)
+
+
+def never_written(column: Column) -> str | None:
+    """Return why SPYT's sink writes nothing into a column of that type; None when it does."""
+    for depth, kind in _kinds(column.type):
+        if kind not in _WRITABLE:
+            problem = _UNWRITABLE.get(kind, f"SPYT's sink cannot write {spelled(column.type)}")
+        elif depth and kind in _TIMES:
+            problem = _NO_TIMES_INSIDE
+        else:
+            continue
+        return f"column {column.name}: {problem}"
+    return None
+
+
+def _kinds(type_: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield the names of the types that a yt.type_info type is made of, and their depths."""
+    kind = type_name(type_)
+    if kind != "optional":
+        yield depth, kind
+    inner = [getattr(type_, name, None) for name in ("item", "key", "value")]
+    items = getattr(type_, "items", ())
+    inner += [item[1] if isinstance(item, tuple) else item for item in items]
+    for part in filter(None, inner):
+        yield from _kinds(part, depth + (kind != "optional"))
+
+
+def unwritable(column: Column, data_type: DataType, maker: str = "transform()") -> str | None:
+    """Return why SPYT's sink could not write ``data_type`` into ``column``; None when it can.
+
+    ``maker`` is the function that gives the rows.
+    """
+    kind = type_name(column.type)
+    if (given := data_type.typeName()) in (fitting := _WRITABLE[kind]):
+        return None
+    gives = "null and no type" if given == "void" else f"Spark's {data_type.simpleString()}"
+    castable = [name for name in fitting if name in _CASTABLE]
+    remedy = f'cast it, .cast("{castable[-1]}")' if castable else "give it that type"
+    return (
+        f"column {column.name}: {maker} gives {gives}, the table has "
+        f"{spelled(column.type)}: {remedy}, or change tables.py"
+    )

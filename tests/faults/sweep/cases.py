@@ -1,0 +1,192 @@
+"""The cases: a variant, a point of its recorded run, and what goes wrong there.
+
+The points are in points.json, so that every run of the proof has the same cases. A point that a new
+recording does not have is a case that is missed, and not one that holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.faults.sweep.points import COMMITS
+from tests.faults.sweep.variants import LISTINGS, VARIANTS, Variant
+
+POINTS = Path(__file__).with_name("points.json")
+
+KILLED_BEFORE, KILLED_AFTER = "killed-before", "killed-after"
+KILLS = (KILLED_BEFORE, KILLED_AFTER)
+#: Of requests that tasks send side by side, the first one is the only one that is not applied.
+OVERTAKEN = "overtaken"
+#: What a request meets, and the driver lives on.
+REFUSED, DROPPED, LOST_REPLY = "refused", "dropped", "lost-reply"
+PAUSED, GONE, CLOCK, AWAY = "paused", "transaction-gone", "clock-60-s", "cluster-away"
+#: When a commit whose connection broke is applied, in the life after it.
+LATE = ("late-before-raise", "late-raised", "late-in-start", "late-begun", "late-first-batch")
+THEN = "+"
+
+#: What is said of each fault, in the order of the page.
+FAULTS: Mapping[str, str] = {
+    KILLED_BEFORE: "the driver is killed before the request",
+    KILLED_AFTER: "the driver is killed once the request is applied",
+    OVERTAKEN: "the driver is killed once all that tasks send beside the request is applied, "
+    "and the request is not",
+    "second": "killed, and its successor is killed in a step of its start",
+    REFUSED: "the cluster refuses the request",
+    DROPPED: "the connection breaks before the request is applied",
+    LOST_REPLY: "the request is applied, the connection breaks before the reply",
+    PAUSED: "no reply comes; a successor drains the queues; then the reply comes",
+    GONE: "the driver sleeps until its transaction is gone",
+    CLOCK: "the cluster's clock is 60 s ahead of the driver's from there on",
+    AWAY: "the cluster is away from there on, for a while",
+    LATE[0]: "the commit's connection breaks; applied before the next epoch is raised",
+    LATE[1]: "applied once the next epoch is raised",
+    LATE[2]: "applied once the next start has read all positions",
+    LATE[3]: "applied once the next start is committed",
+    LATE[4]: "applied once the next batch is committed",
+}
+#: Variants that meet every fault; the others meet kills alone.
+FULL = frozenset(variant.name for variant in VARIANTS[:6])
+#: Places in which a driver that lives meets a fault: each step of a start, and a batch between two.
+_LIVE = ("start-raise", "start-begin", "start-open", "middle", "rowless", "restart-begin")
+_READS = ("start-raise", "start-open", "middle")
+#: Before it has raised the epoch, a driver that comes back may raise it freely.
+_PAUSED = ("start-begin", "start-open", "middle")
+_GONE = ("start-begin", "middle")
+#: What tasks write: the objects of their requests begin so.
+_OF_TASKS = ("output", "rejected", "checkpoint/N/state/N/")
+#: Where the first of two faults kills: method and object of a request of the middle batch.
+FIRST = (
+    ("ModifyRows", "output", KILLED_AFTER),
+    ("CommitTransaction", "ledger", KILLED_BEFORE),
+    ("CommitTransaction", "ledger", KILLED_AFTER),
+)
+_STARTS = ("restart-raise", "restart-begin", "restart-open")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One history: a fault at a point, and what the job makes of it."""
+
+    variant: Variant
+    #: The point's name.
+    point: str
+    fault: str
+    #: Of two faults in a row: the point of the start after the first one.
+    second: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name that `ONLY=` takes."""
+        first = f"{self.variant.name}:{self.point}:{self.fault}"
+        return f"{first}{THEN}{self.second}:{KILLED_AFTER}" if self.second else first
+
+    @property
+    def kind(self) -> str:
+        """Its key in FAULTS."""
+        return "second" if self.second else self.fault
+
+    @property
+    def place(self) -> str:
+        """The place of the point."""
+        return self.point.partition(":")[0]
+
+
+def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[Case]:
+    """Yield the cases of a variant whose recorded run has these points."""
+    known = [*points]
+    for point in known:
+        name = str(point["name"])
+        if point["is_write"]:
+            yield from (Case(variant, name, kill) for kill in KILLS)
+            if _is_side_by_side(point) and not variant.is_listing:
+                yield Case(variant, name, OVERTAKEN)
+        if variant.name in FULL:
+            yield from (Case(variant, name, fault) for fault in _living(variant, point))
+        if variant.is_listing and point["is_write"] and point["place"] == "middle":
+            yield from (Case(variant, name, fault) for fault in (REFUSED, DROPPED, LOST_REPLY))
+    if variant.is_listing:
+        return
+    for method, kind, kill in FIRST:
+        first = f"middle:{method}.{kind}"
+        if any(point["name"] == first for point in known):
+            for point in known:
+                if point["is_write"] and point["place"] in _STARTS:
+                    yield Case(variant, first, kill, str(point["name"]))
+
+
+def _is_side_by_side(point: Mapping[str, Any]) -> bool:
+    """Whether several tasks send such a request in one batch, and this is the first of them."""
+    is_of_a_task = str(point["object"]).startswith(_OF_TASKS)
+    return point["place"] == "middle" and is_of_a_task and "~" not in point["name"]
+
+
+def _living(variant: Variant, point: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the faults that a driver meets at a point and lives on."""
+    place, is_write = point["place"], point["is_write"]
+    if is_write and place in _LIVE:
+        yield from (REFUSED, DROPPED, LOST_REPLY)
+    if not is_write and place in _READS:
+        yield REFUSED
+    # Two queries of one checkpoint cannot run in one JVM: with state, real processes are paused.
+    if is_write and place in _PAUSED and not variant.is_stateful:
+        yield PAUSED
+    if point["in_transaction"] and is_write and place in _GONE:
+        yield from (GONE, CLOCK)
+    if place == "middle" and is_write and point["object"] in ("output", "ledger"):
+        yield AWAY
+    if point["method"] in COMMITS and point["object"] == "ledger":
+        yield from LATE if place == "middle" else LATE[:1]
+
+
+def all_cases(points: Mapping[str, Iterable[Mapping[str, Any]]] | None = None) -> list[Case]:
+    """Return every case, variant by variant."""
+    known = points if points is not None else load_points()
+    return [
+        case
+        for variant in (*VARIANTS, *LISTINGS)
+        for case in cases_of(variant, known.get(variant.name, ()))
+    ]
+
+
+def distinct(
+    cases: Iterable[Case], points: Mapping[str, Iterable[Mapping[str, Any]]] | None = None
+) -> list[Case]:
+    """Return the cases but the kills before a request that leave what a kill after another does."""
+    known = points if points is not None else load_points()
+    doubles = {
+        (variant, str(point["name"]))
+        for variant, found in known.items()
+        for point in found
+        if point["is_write"] and point["after"]
+    }
+    return [
+        case
+        for case in cases
+        if case.fault != KILLED_BEFORE
+        or case.second
+        or (case.variant.name, case.point) not in doubles
+    ]
+
+
+def load_points() -> dict[str, list[dict[str, Any]]]:
+    """Return the recorded points by variant."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(POINTS.read_text(encoding="utf-8"))
+    return found
+
+
+def chosen(only: str, cases: Iterable[Case]) -> list[Case]:
+    """Return the cases whose name contains every word of ``only``."""
+    return [case for case in cases if all(word in case.name for word in only.split())]
+
+
+def save_points(found: Mapping[str, list[dict[str, Any]]]) -> None:
+    """Write the points, one a line, as load_points() reads them."""
+    variants = [
+        f"{json.dumps(name)}: [\n" + ",\n".join(map(json.dumps, found[name])) + "\n]"
+        for name in sorted(found)
+    ]
+    POINTS.write_text("{\n" + ",\n".join(variants) + "\n}\n", encoding="utf-8")

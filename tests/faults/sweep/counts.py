@@ -1,0 +1,90 @@
+"""Counts: results by variant and group of faults, for the page and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from tests.faults.sweep import cases
+from tests.faults.sweep.results import CONTROL, Line
+from tests.faults.sweep.variants import LISTINGS, VARIANTS
+
+#: Columns of the table: a short name, and the faults that it counts.
+GROUPS: Mapping[str, Sequence[str]] = {
+    "killed before": (cases.KILLED_BEFORE,),
+    "killed after": (cases.KILLED_AFTER,),
+    "overtaken": (cases.OVERTAKEN,),
+    "two kills": ("second",),
+    "refused": (cases.REFUSED,),
+    "dropped": (cases.DROPPED,),
+    "lost reply": (cases.LOST_REPLY,),
+    "applied late": cases.LATE,
+    "paused": (cases.PAUSED,),
+    "transaction gone": (cases.GONE,),
+    "clock off": (cases.CLOCK,),
+    "cluster away": (cases.AWAY,),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The cases of one variant and one group, and what came of them."""
+
+    cases: int = 0
+    lost: int = 0
+    repeated: int = 0
+    stalled: int = 0
+    missed: int = 0
+    failed: int = 0
+
+    @property
+    def text(self) -> str:
+        """What the table shows: cases, lost, repeated, stalled."""
+        if not self.cases:
+            return ""
+        return f"{self.cases} · {self.lost} · {self.repeated} · {self.stalled}"
+
+
+def cell_of(lines: Iterable[Line]) -> Cell:
+    """Return the counts of these results; a case that was missed is no case."""
+    known = [*lines]
+    played = [line for line in known if line.verdict != "missed"]
+    return Cell(
+        len(played),
+        sum(line.lost for line in played),
+        sum(line.repeated for line in played),
+        sum(line.verdict == "stalled" for line in played),
+        len(known) - len(played),
+        sum(line.verdict == "failed" for line in played),
+    )
+
+
+def table(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
+    """Return the cells by variant and group, in the order of the variants."""
+    rows: dict[str, dict[str, Cell]] = {}
+    places = {variant.name: place for place, variant in enumerate((*VARIANTS, *LISTINGS))}
+    for variant in sorted({line.variant for line in lines}, key=places.__getitem__):
+        own = [line for line in lines if line.variant == variant]
+        rows[variant] = {
+            group: cell_of(line for line in own if line.fault in faults)
+            for group, faults in GROUPS.items()
+        }
+    return rows
+
+
+def control(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
+    """Return the cells of the listing by mode and group, in the order of the modes."""
+    own = [line for line in lines if line.of.startswith(CONTROL)]
+    modes = {line.variant: line.of.removeprefix(CONTROL) for line in own}
+    return {modes[variant]: row for variant, row in table(own).items()}
+
+
+def recovery(lines: Sequence[Line]) -> dict[str, tuple[float, float]]:
+    """Return the median and the worst seconds to recover, by group."""
+    found = {}
+    for group, faults in GROUPS.items():
+        seconds = [line.recovered for line in lines if line.fault in faults and line.recovered]
+        if seconds:
+            found[group] = median(seconds), max(seconds)
+    return found

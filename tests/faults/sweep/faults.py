@@ -1,0 +1,263 @@
+"""How a fault happens: a state that a killed driver has left, or a rule of the cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from minicluster.client import Entry, Fault
+from tests.faults.sweep import cases
+from tests.faults.sweep.life import Life, StalledError, end_queries, until
+from tests.faults.sweep.playing import MissedError, Play
+from tests.faults.sweep.points import Point, is_border, named
+from tests.faults.sweep.scene import Recorded, recovery
+from ytstream.recovery.lock import LOCK_SECONDS
+
+REFUSAL = {"code": 1, "message": "the proof refuses it"}
+#: The longest life of a transaction: SPYT's.
+_TRANSACTION_SECONDS = 310
+_AWAY_SECONDS = 1.5
+#: How long a fault may take to come; a start on a busy machine is slow.
+_HIT_SECONDS = 60.0
+#: How long a request may take that is applied, and gets no reply.
+_JOURNAL_SECONDS = 5.0
+#: When no request came for so long, the tasks that are not held back are done.
+_QUIET_SECONDS = 1.0
+#: Makes a fault happen at a point; returns the output's rows before the case.
+Cause = Callable[[Play, Point, Recorded], int]
+
+
+def cause_of(fault: str) -> Cause:
+    """Return what makes a fault happen in a lane."""
+    if fault == cases.OVERTAKEN:
+        return _overtaken
+    return _by_state if fault in cases.KILLS else _living
+
+
+# -- killed: the state that the driver has left
+
+
+def _by_state(play: Play, point: Point, life: Recorded) -> int:
+    """Load the state that a killed driver has left; start a new one. Return the output's rows."""
+    scene, case = play.scene, play.case
+    n = point.n if case.fault == cases.KILLED_AFTER else point.n - 1
+    state = scene.state_after(life, n)
+    if case.second:
+        again = recovery(scene, f"{case.point}:{case.fault}", state, life.sent)
+        second = next((found for found in again.points if found.name == case.second), None)
+        if second is None:
+            raise MissedError("the start after the first fault has no such request")
+        state = scene.state_after(again, second.n)
+    scene.load(state)
+    scene.control.journal.clear()
+    rows = play.output_rows()
+    play.since = time.monotonic()
+    play.start()
+    return rows
+
+
+def _overtaken(play: Play, point: Point, life: Recorded) -> int:
+    """Hold a task's request back until the others are done; take that state for a kill's."""
+    scene, control = play.scene, play.scene.control
+    scene.load(life.base)
+    control.journal.clear()
+    rows = play.output_rows()
+    state = str(scene.folder / "overtaken.state")
+    with armed(play, point, action="delay") as rule:
+        driver = play.start()
+        _await(play, rule, driver)
+        beside = _settled(play, point)
+        control.save(state)
+    driver.ask_to_end()
+    control.faults.remove(rule)
+    _journal(play, point, rule)
+    verify(play, point, rule, control.journal()[-1].n)
+    if not beside:
+        raise MissedError("no task has sent anything beside it")
+    end_queries(scene.lane.spark)
+    driver.end()
+    control.faults.clear()
+    scene.load(state)
+    control.journal.clear()
+    play.since = time.monotonic()
+    play.start()
+    return rows
+
+
+def _settled(play: Play, point: Point) -> int:
+    """Return how many requests of the point's class others have sent, once no more of them come."""
+    count, since = _beside(play, point), time.monotonic()
+    while time.monotonic() - since < _QUIET_SECONDS:
+        time.sleep(0.05)
+        if (now := _beside(play, point)) != count:
+            count, since = now, time.monotonic()
+    return count
+
+
+def _beside(play: Play, point: Point) -> int:
+    """Return how many requests of the point's class are in the journal since the last border."""
+    entries, found = play.scene.control.journal(), 0
+    for entry, name in zip(entries, named(entries, play.scene.variant.root), strict=True):
+        found += (entry.method, name) == (point.method, point.object)
+        if is_border(entry, name, is_listing=play.scene.variant.is_listing):
+            found = 0
+    return found
+
+
+# -- alive: a rule of the cluster at the point
+
+
+def _living(play: Play, point: Point, life: Recorded) -> int:
+    """Start a driver from the life's beginning, and let the fault happen to it."""
+    scene = play.scene
+    scene.load(life.base)
+    scene.control.journal.clear()
+    rows = play.output_rows()
+    fault = play.case.fault
+    with armed(play, point, **_RULES[fault if fault not in cases.LATE else cases.LATE[0]]) as rule:
+        driver = play.start()
+        _await(play, rule, driver)
+        play.since, until_hit = time.monotonic(), _journal(play, point, rule)
+        _ACTIONS.get(fault, _nothing)(play, rule)
+    verify(play, point, rule, until_hit[-1].n)
+    return rows
+
+
+_RULES: Mapping[str, Mapping[str, Any]] = {
+    cases.REFUSED: {"action": "fail", "error": REFUSAL},
+    cases.DROPPED: {"action": "hang_up"},
+    cases.LOST_REPLY: {"action": "lose_reply"},
+    cases.PAUSED: {"action": "delay"},
+    cases.GONE: {"action": "delay"},
+    cases.CLOCK: {"action": "delay"},
+    cases.AWAY: {"action": "hang_up"},
+    cases.LATE[0]: {"action": "apply_late"},
+}
+
+
+@contextmanager
+def armed(play: Play, point: Point, **order: Any) -> Iterator[Fault]:
+    """Order a fault for the point of the next driver: behind so many commits of the ledger."""
+    scene, faults = play.scene, play.scene.control.faults
+    before: Fault | None = None
+    skip = point.commits - 1
+    wait: dict[str, Any] = {"action": "delay", "seconds": 0}
+    if point.commits and scene.variant.is_listing:
+        where = {"destination_path": "*/offsets/*"}
+        before = faults.add(method="MoveNode", where=where, when="after", skip=skip, **wait)
+    elif point.commits:
+        where = {"path": scene.context.settings.ledger}
+        before = faults.add(method="ModifyRows", where=where, skip=skip, **wait)
+        before = faults.add(method="CommitTransaction", when="after", armed_by=before, **wait)
+    yield faults.add(
+        method=point.method, where=dict(point.where), skip=point.skip, armed_by=before, **order
+    )
+
+
+def _await(play: Play, rule: Fault, driver: Life) -> None:
+    """Wait until the fault has happened. Raises MissedError."""
+    faults = play.scene.control.faults
+    try:
+        until(lambda: faults.get(rule).hits or driver.is_over, "the fault", _HIT_SECONDS)
+    except StalledError:
+        raise MissedError("the request did not come") from None
+    if not faults.get(rule).hits:
+        raise MissedError(f"the driver ended before: {driver.error}")
+
+
+def _journal(play: Play, point: Point, rule: Fault) -> list[Entry]:
+    """Return the journal once the request is in it: an applied one gets there after its hit."""
+    found: list[Entry] = []
+
+    def is_in() -> bool:
+        found[:] = play.scene.control.journal()
+        return any(e.fault == rule.action and e.method == point.method for e in found)
+
+    with suppress(StalledError):  # verify() says what was hit
+        until(is_in, "the request in the journal", _JOURNAL_SECONDS)
+    return found
+
+
+def verify(play: Play, point: Point, rule: Fault, last: int) -> None:
+    """Raise MissedError when the rule has hit a request of another class, up to number ``last``.
+
+    The rules that lead to it have hit requests before it.
+    """
+    entries = [entry for entry in play.scene.control.journal() if entry.n <= last]
+    hit = [
+        name
+        for entry, name in zip(entries, named(entries, play.scene.variant.root), strict=True)
+        if entry.fault == rule.action and entry.method == point.method
+    ]
+    if not hit or hit[-1] != point.object:
+        raise MissedError(f"the fault hit {point.method} of {hit[-1] if hit else 'nothing'}")
+
+
+def _nothing(play: Play, rule: Fault) -> None:
+    pass
+
+
+def _successor(play: Play, rule: Fault) -> None:
+    """Let a second driver drain the queues; then the first one's request goes on."""
+    older = play.lives[-1]
+    play.scene.control.clock.advance(LOCK_SECONDS + 1)
+    play.start()
+    play.drain()
+    play.scene.control.faults.remove(rule)
+    until(lambda: older.is_over, "the older driver ends")
+    if play.lives[-1].is_over:
+        raise StalledError(f"the newer driver has ended: {play.lives[-1].error}")
+
+
+def _sleep(seconds: float) -> Callable[[Play, Fault], None]:
+    def slept(play: Play, rule: Fault) -> None:
+        play.scene.control.clock.advance(seconds)
+        play.scene.control.faults.remove(rule)
+
+    return slept
+
+
+def _away(play: Play, rule: Fault) -> None:
+    """Let no request through for a while."""
+    faults = play.scene.control.faults
+    every = faults.add(action="hang_up", times=None)
+    time.sleep(_AWAY_SECONDS)
+    faults.remove(every)
+
+
+#: When a late commit is applied: behind so many commits of the ledger in the next life.
+_MOMENTS = {"late-raised": 1, "late-begun": 2, "late-first-batch": 3}
+
+
+def _late(play: Play, rule: Fault) -> None:
+    """Apply the commit at its moment in the life of the next query."""
+    faults, fault = play.scene.control.faults, play.case.fault
+    head: dict[str, Any] = {
+        "method": "ModifyRows", "where": {"path": play.scene.context.settings.ledger},
+    }  # fmt: skip
+    if fault == "late-before-raise":
+        moment = faults.add(action="delay", **head)
+    elif fault == "late-in-start":
+        # The folder's first request: the start has read the ledger, and opens no transaction yet.
+        where = {"path": "*checkpoint/*"}
+        moment = faults.add(action="delay", method="remove", where=where)
+    else:
+        wait: dict[str, Any] = {"action": "delay", "seconds": 0}
+        written = faults.add(skip=_MOMENTS[fault] - 1, **wait, **head)
+        moment = faults.add(
+            action="delay", method="CommitTransaction", when="after", armed_by=written
+        )
+    _await(play, moment, play.lives[-1])
+    faults.release(rule)
+    faults.remove(moment)
+
+
+_ACTIONS: Mapping[str, Callable[[Play, Fault], None]] = {
+    cases.PAUSED: _successor,
+    cases.GONE: _sleep(_TRANSACTION_SECONDS),
+    cases.CLOCK: _sleep(60),
+    cases.AWAY: _away,
+    **dict.fromkeys(cases.LATE, _late),
+}

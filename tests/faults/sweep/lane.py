@@ -1,0 +1,92 @@
+"""A lane: one minicluster and one JVM, in which cases are played one after the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+from pyspark.sql import SparkSession
+
+from minicluster import testing
+from tests.faults.sweep.variants import Variant
+from tests.support.examples import Example, example, settings_of
+from tests.support.helpers import adopt
+from tests.support.jvm import submit_args
+from ytstream.cluster.client import connect
+from ytstream.guarantees import guarantee_of
+from ytstream.job import JobContext
+from ytstream.provisioning import job_objects
+from ytstream_tools.demo.demo_tables import fill_reference
+from ytstream_tools.demo.job_sample import Sample
+
+#: Rows of one partition in a batch; a task makes two writes of them.
+PARTITION_ROWS, WRITE_ROWS, PARTITIONS = 20, 12, 2
+TRIGGER_SECONDS = 0.1
+
+
+@dataclass
+class Lane:
+    """What the cases of one lane share."""
+
+    cluster: testing.Running
+    spark: SparkSession
+    folder: Path
+    _empty: str
+
+    def provisioned(self, variant: Variant) -> tuple[JobContext, Sample]:
+        """Empty the cluster, make the variant's objects, and give the session its settings."""
+        testing.empty(self.cluster, self._empty)
+        context, sample = context_of(variant, self.cluster.http)
+        with patch.object(job_objects, "LOCAL_QUEUE_TABLETS", PARTITIONS):
+            job_objects.provision(context)
+        fill_reference(context, sample)
+        self.adopt(context)
+        return context, sample
+
+    def adopt(self, context: JobContext) -> None:
+        """Give the session the settings of a job."""
+        adopt(self.spark, context)
+
+
+def context_of(
+    variant: Variant, proxy: str, rows: int = PARTITION_ROWS
+) -> tuple[JobContext, Sample]:
+    """Connect the variant's job to a cluster; ``rows`` of a partition in a batch at most."""
+    made = made_of(variant)
+    settings = replace(
+        settings_of(made.job, variant.root, proxy=proxy, queues=variant.queues),
+        max_rows_per_partition=rows,
+        dyn_batch_size=WRITE_ROWS,
+        trigger_seconds=TRIGGER_SECONDS,
+    )
+    return JobContext(connect(settings), settings, made.job, guarantee_of(made.job)), made.sample
+
+
+def made_of(variant: Variant) -> Example:
+    """Return the job and its sample; the listing has one output and rejects nothing."""
+    rejects = not variant.is_listing
+    return example(variant.guarantee, variant.processing, variant.queues, rejects=rejects)
+
+
+@contextmanager
+def opened() -> Iterator[Lane]:
+    """Start a minicluster and a JVM for the length of the block."""
+    from ytstream.spark import session
+
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
+    with testing.start() as cluster, TemporaryDirectory(prefix="proof-") as folder:
+        empty = str(Path(folder, "empty.state"))
+        cluster.client.save(empty)
+        job = example("transactional", "map").job
+        settings = settings_of(job, "//home/none", proxy=cluster.http)
+        context = JobContext(connect(settings), settings, job, guarantee_of(job))
+        spark = session.open_session(context)
+        try:
+            yield Lane(cluster, spark, Path(folder), empty)
+        finally:
+            spark.stop()

@@ -1,0 +1,141 @@
+"""The oracle: which rows go in, which must come out, and which did, without a line of the runtime.
+
+The rows come from a seeded generator, the expected ones from plain Python (sample/expected.py of
+the template). The tables are read as they are, by a client of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from tests.faults.sweep.variants import Variant
+
+Row = Mapping[str, Any]
+#: Where the key of an idempotent output comes from: not in the rows that expected() gives.
+POSITION = ("queue_id", "tablet_index", "row_index")
+#: Columns of a rejected row whose values are the run's own.
+_OF_THE_RUN = ("time", "row")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the tables say of one history, over all outputs."""
+
+    #: Expected rows that are in no table.
+    lost: int = 0
+    #: Rows that are there more often than expected, or are not expected at all.
+    repeated: int = 0
+    #: The first rows of both kinds.
+    examples: tuple[str, ...] = ()
+    #: Rows of each output that the tables hold.
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+
+def batches_of(
+    variant: Variant,
+    make: Callable[[int, int, int], Iterable[Row]],
+    start_us: int,
+    seed: int,
+    count: int,
+    first: int,
+    size: int,
+) -> list[list[dict[str, Any]]]:
+    """Return ``count`` lists of ``size`` rows, each a step of event time after the one before.
+
+    Where ``make`` publishes some rows twice, it gives a few more: they are left out.
+    """
+    found = []
+    for number in range(first, first + count):
+        rows = make(size, seed * 1_000 + number, start_us + number * variant.step_us)
+        found.append([{**row} for row in islice(rows, size)])
+    return found
+
+
+def compared(expected: Mapping[str, Counter[str]], found: Mapping[str, Counter[str]]) -> Verdict:
+    """Compare the rows of each output, as texts, by how often each is there."""
+    lost = repeated = 0
+    examples: list[str] = []
+    for name in expected:
+        missing, more = expected[name] - found[name], found[name] - expected[name]
+        lost += missing.total()
+        repeated += more.total()
+        examples += [f"{name}: lost {text}" for text in [*missing][:2]]
+        examples += [f"{name}: too many {text}" for text in [*more][:2]]
+    rows = {name: counter.total() for name, counter in found.items()}
+    return Verdict(lost, repeated, tuple(examples[:4]), rows)
+
+
+def counted(rows: Iterable[Row], columns: Sequence[str]) -> Counter[str]:
+    """Return how often each row is there, by the columns that are compared."""
+    return Counter(repr([plain(row.get(name)) for name in columns]) for row in rows)
+
+
+def plain(value: Any) -> Any:
+    """Return a value without the types of YSON: numbers, texts, bytes, lists."""
+    if value is None or isinstance(value, bool):
+        return value
+    kinds: tuple[type[Any], ...] = (int, float, str, bytes)
+    for kind in kinds:
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, Mapping):
+        return sorted((str(name), plain(item)) for name, item in value.items())
+    return [plain(item) for item in value]
+
+
+def expected_of(
+    outputs: Mapping[str, Sequence[str]],
+    expected: Callable[[Sequence[Row]], Iterable[Row]],
+    rejected: Callable[[Sequence[Row]], Iterable[tuple[str, Row]]],
+    sent: Sequence[Row],
+) -> dict[str, Counter[str]]:
+    """Return the rows that must be in each output; ``outputs`` names the columns compared."""
+    found = {"output": counted(expected(sent), outputs["output"])}
+    if "rejected" in outputs:
+        rows = ({**row, "reason": reason} for reason, row in rejected(sent))
+        found["rejected"] = counted(rows, outputs["rejected"])
+    return found
+
+
+def read(client: Any, root: str, outputs: Mapping[str, Sequence[str]]) -> dict[str, Counter[str]]:
+    """Read each output from its table; a rejected row is known by the queue's row at its place."""
+    found = {}
+    for name, columns in outputs.items():
+        rows: Iterable[Row] = client.select_rows(f"* from [{root}/{name}]")
+        if name == "rejected":
+            rows = _with_sources(client, root, [*rows])
+        found[name] = counted(rows, columns)
+    return found
+
+
+def _with_sources(client: Any, root: str, rejected: Sequence[Row]) -> list[Row]:
+    queues = sorted({str(row.get("queue_id") or f"{root}/queue-0") for row in rejected})
+    sources: dict[tuple[str, int, int], Row] = {}
+    for queue in queues:
+        for row in client.select_rows(f"* from [{queue}]"):
+            sources[queue, row["$tablet_index"], row["$row_index"]] = row
+    return [
+        {
+            **sources[
+                str(row.get("queue_id") or f"{root}/queue-0"), row["tablet_index"], row["row_index"]
+            ],
+            "reason": row["reason"],
+        }
+        for row in rejected
+    ]
+
+
+def written_rows(entries: Iterable[Any], path: str) -> int:
+    """Return how many rows the journal says were written into a table, repeats included.
+
+    The key of an idempotent output hides a row that is written twice; the journal does not.
+    """
+    return sum(
+        int(entry.args.get("rows", 0))
+        for entry in entries
+        if entry.method == "ModifyRows" and entry.args.get("path") == path and entry.error is None
+    )

@@ -1,0 +1,107 @@
+"""Plays one case on a scene, and says what the tables hold afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from minicluster.client import Entry
+from tests.faults.sweep import history, oracle
+from tests.faults.sweep.cases import Case
+from tests.faults.sweep.faults import Cause, cause_of
+from tests.faults.sweep.life import StalledError, end_queries
+from tests.faults.sweep.playing import MissedError, Play
+from tests.faults.sweep.scene import Scene
+from ytstream.errors import JobError
+
+HELD, FAILED, MISSED, STALLED = "held", "failed", "missed", "stalled"
+#: A case whose rows were all in a batch by then had nothing to recover.
+_AT_ONCE = 0.1
+
+
+@dataclass
+class Result:
+    """What came of a case."""
+
+    verdict: str
+    tables: oracle.Verdict = field(default_factory=oracle.Verdict)
+    #: What a person has to know: why it was missed, where it stalls.
+    said: str = ""
+    #: Drivers that were started after the first fault.
+    starts: int = 0
+    #: Rows that were written again under the key of an idempotent output, which hides them.
+    rewritten: int = 0
+    #: Seconds from the fault until every row was in a batch.
+    recovered: float = 0.0
+    #: The history: rows that went in, requests, rows that were read.
+    sent: Sequence[oracle.Row] = ()
+    journal: Sequence[Entry] = ()
+    found: Mapping[str, Counter[str]] = field(default_factory=dict)
+
+
+def play(case: Case, scene: Scene, cause: Cause | None = None) -> Result:
+    """Play ``case``; whatever happens, the scene can play another one afterwards.
+
+    ``cause`` makes the fault happen, by default as the lanes do.
+    """
+    control = scene.control
+    play = Play(scene, case)
+    result = Result(STALLED)
+    try:
+        point = scene.find(case.point)
+        if point is None:
+            raise MissedError("this recording has no such request")
+        life = scene.life_of(point)
+        play.sent = [*life.sent]
+        before = (cause or cause_of(case.fault))(play, point, life)
+        control.faults.clear()
+        with suppress(*[StalledError][: scene.variant.is_listing]):  # new rows may wake it
+            play.drain()
+        recovered = time.monotonic() - play.since
+        play.follow()
+        play.lives[-1].end()
+        result = _judged(play, before)
+        result.recovered = recovered if recovered > _AT_ONCE else 0.0
+    except MissedError as error:
+        result = Result(MISSED, said=str(error))
+    except StalledError as error:
+        result = _judged(play, 0)
+        result = replace(result, verdict=STALLED, said=f"{error}; {_last_error(play)}")
+    except JobError as error:
+        result = Result(STALLED, said=str(error))
+    finally:
+        result.sent, result.journal = play.sent, control.journal()
+        result.starts = len(play.lives)
+        control.faults.clear()
+        _end(play)
+    return result
+
+
+def _end(play: Play) -> None:
+    for life in play.lives:
+        life.ask_to_end()
+    end_queries(play.scene.lane.spark)
+    for life in play.lives:
+        life.end()
+
+
+def _last_error(play: Play) -> str:
+    errors = [life.error for life in play.lives if life.error is not None]
+    return str(errors[-1]) if errors else "no driver has ended by itself"
+
+
+def _judged(play: Play, before: int) -> Result:
+    """Compare the tables with what must come of the rows that were sent."""
+    scene, variant = play.scene, play.scene.variant
+    found = oracle.read(scene.context.client, variant.root, history.columns_of(variant))
+    tables = oracle.compared(history.expected_of(variant, play.sent), found)
+    may_repeat = variant.guarantee == "at_least_once"
+    holds = not tables.lost and (may_repeat or not tables.repeated)
+    written = oracle.written_rows(scene.control.journal(), scene.context.settings.output)
+    is_keyed = variant.guarantee == "idempotent"
+    rewritten = max(0, before + written - tables.rows["output"]) if is_keyed else 0
+    said = "" if holds else "; ".join(tables.examples)
+    return Result(HELD if holds else FAILED, tables, said, rewritten=rewritten, found=found)

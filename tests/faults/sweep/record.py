@@ -1,0 +1,31 @@
+"""`tests.faults.sweep.record [VARIANT...]`: the points of the recorded runs, in points.json.
+
+A change of the runtime may add or remove requests; then the proof has other cases.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from tests.faults.sweep import cases, lane
+from tests.faults.sweep.scene import recorded
+from tests.faults.sweep.variants import LISTINGS, VARIANTS, variant_of
+
+
+def main(names: Sequence[str]) -> None:
+    """Record these variants, or all of them."""
+    known = cases.load_points() if cases.POINTS.exists() else {}
+    wanted = [variant_of(name) for name in names] or [*VARIANTS, *LISTINGS]
+    with lane.opened() as opened:
+        for variant in wanted:
+            scene = recorded(variant, opened)
+            known[variant.name] = [{"name": p.name, **p.as_json()} for p in scene.points]
+            points = {variant.name: known[variant.name]}
+            count = len(cases.distinct(cases.cases_of(variant, points[variant.name]), points))
+            print(f"{variant.name}: {len(scene.points)} points, {count} cases", flush=True)
+            cases.save_points(known)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

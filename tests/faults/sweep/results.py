@@ -1,0 +1,98 @@
+"""Results: one JSON line a case, in a file of the repository. A later line replaces another."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.support.project import ROOT
+
+RESULTS = ROOT / "docs" / "proof" / "results.jsonl"
+#: What results are of: the job, or the listing of SPYT's documentation in a mode, or the job
+#: without a fix.
+PROOF, CONTROL, FIX = "proof", "documented ", "without "
+#: The verdict of a test that leaves a fix out and has seen what breaks.
+RED = "red"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is kept of a case."""
+
+    case: str
+    verdict: str
+    lost: int
+    repeated: int
+    seconds: float
+    seed: int
+    commit: str
+    #: "proof", the name of a mode of SPYT's documentation, or of the fix that was off.
+    of: str = PROOF
+    starts: int = 0
+    #: Seconds from the fault until every row was in a batch.
+    recovered: float = 0.0
+    rewritten: int = 0
+    said: str = ""
+
+    @property
+    def variant(self) -> str:
+        """The variant that the case is of."""
+        return self.case.partition(":")[0]
+
+    @property
+    def place(self) -> str:
+        """The place of its point."""
+        return self.case.split(":")[1]
+
+    @property
+    def fault(self) -> str:
+        """Its key in cases.FAULTS."""
+        if "+" in self.case:
+            return "second"
+        return self.case.rpartition(":")[2]
+
+    @property
+    def command(self) -> str:
+        """The command that plays it again."""
+        return f"make proof ONLY='{self.case}'   # seed {self.seed}, commit {self.commit}"
+
+
+def read(path: Path = RESULTS) -> list[Line]:
+    """Return the newest line of each case, in the order of the file."""
+    found: dict[tuple[str, str], Line] = {}
+    if path.exists():
+        for text in path.read_text(encoding="utf-8").splitlines():
+            line = Line(**json.loads(text))
+            found[line.of, line.case] = line
+    return [*found.values()]
+
+
+def append(line: Line, path: Path = RESULTS) -> None:
+    """Add one line; a run that is cut off has lost none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(asdict(line), ensure_ascii=False)}\n")
+
+
+def pending(names: Iterable[str], lines: Iterable[Line], *of: str) -> Iterator[str]:
+    """Yield the names that no line has; ``of`` says of what, or how that begins."""
+    done = {line.case for line in lines if line.of.startswith(of or (PROOF, CONTROL))}
+    return (name for name in names if name not in done)
+
+
+def commit() -> str:
+    """Return the commit of the repository; with + when files differ from it."""
+    head = _git("rev-parse", "--short=10", "HEAD")
+    return (
+        f"{head}+"
+        if _git("status", "--porcelain", "--", "packages", "tests/faults/sweep")
+        else head
+    )
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
+    return done.stdout.strip()

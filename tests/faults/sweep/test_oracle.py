@@ -1,0 +1,83 @@
+"""The checker and the history: a lost row, a repeated one, a wrong one, and none of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.faults.sweep import history, oracle
+from tests.faults.sweep.variants import VARIANTS, Variant
+from tests.support.examples import example
+
+VARIANT = Variant("transactional", "map")
+
+
+def _sent() -> list[oracle.Row]:
+    sample = example("transactional", "map", rejects=True).sample
+    (rows,) = oracle.batches_of(VARIANT, sample.make, sample.start_us, 1, 1, 0, 200)
+    return [*rows]
+
+
+def test_equal_tables_hold() -> None:
+    expected = history.expected_of(VARIANT, _sent())
+    assert expected["output"].total() + expected["rejected"].total() == 200
+    assert expected["rejected"].total() > 0
+    verdict = oracle.compared(expected, expected)
+    assert (verdict.lost, verdict.repeated, verdict.examples) == (0, 0, ())
+
+
+def test_a_row_that_is_missing_and_one_that_is_there_twice() -> None:
+    expected = history.expected_of(VARIANT, _sent())
+    found = {name: counter.copy() for name, counter in expected.items()}
+    first, second = [*found["output"]][:2]
+    del found["output"][first]
+    found["output"][second] += 1
+    verdict = oracle.compared(expected, found)
+    assert (verdict.lost, verdict.repeated) == (1, 1)
+    assert verdict.examples == (f"output: lost {first}", f"output: too many {second}")
+
+
+def test_a_wrong_value_is_one_lost_and_one_too_many() -> None:
+    expected = {"output": oracle.counted([{"a": 1}], ["a"])}
+    verdict = oracle.compared(expected, {"output": oracle.counted([{"a": 2}], ["a"])})
+    assert (verdict.lost, verdict.repeated) == (1, 1)
+
+
+def test_a_history_is_judged_from_its_file(tmp_path: Path) -> None:
+    sent = _sent()
+    found = history.expected_of(VARIANT, sent)
+    lost = next(iter(found["output"]))
+    del found["output"][lost]
+    requests: list[dict[str, Any]] = [
+        {"method": "ModifyRows", "fault": "hang_up"},
+        {"method": "get", "fault": None},
+    ]
+    case = f"{VARIANT.name}:middle:ModifyRows.output:dropped"
+    path = history.write(tmp_path, case, history.lines({"case": case}, sent, requests, found))
+    verdict = history.check(path)
+    assert (verdict.lost, verdict.repeated) == (1, 0)
+    assert verdict.examples == (f"output: lost {lost}",)
+
+
+def test_the_journal_counts_what_a_key_hides() -> None:
+    entries = [
+        SimpleNamespace(method="ModifyRows", args={"path": "//out", "rows": 12}, error=None),
+        SimpleNamespace(method="ModifyRows", args={"path": "//out", "rows": 12}, error={"code": 1}),
+        SimpleNamespace(method="ModifyRows", args={"path": "//ledger", "rows": 2}, error=None),
+    ]
+    assert oracle.written_rows(entries, "//out") == 12
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_rows_of_a_seed_are_equal_and_go_forward(variant: Variant) -> None:
+    sample = example(variant.guarantee, variant.processing, variant.queues, rejects=True).sample
+    first, again = (
+        oracle.batches_of(variant, sample.make, sample.start_us, 31, 3, 0, 40) for _ in range(2)
+    )
+    assert first == again
+    events = [[row["event_id"] for row in rows] for rows in first]
+    assert not {*events[0]} & {*events[1]}
+    assert history.expected_of(variant, [*first[0], *first[1]])["output"].total() >= 0

@@ -1,0 +1,179 @@
+"""The page: its figures are those of the results, a missed case is no case, a line can be read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.faults.sweep import counts, results
+from tests.faults.sweep.__main__ import main
+from tests.faults.sweep.cases import FAULTS, Case, all_cases, cases_of, chosen, distinct
+from tests.faults.sweep.counts import GROUPS, Cell
+from tests.faults.sweep.page import page
+from tests.faults.sweep.picture import kind_of, picture
+from tests.faults.sweep.results import CONTROL, FIX, PROOF, Line
+from tests.faults.sweep.variants import LISTINGS, VARIANTS
+from tests.support.project import ROOT
+
+NAME = "transactional-map-1:middle:ModifyRows.output"
+HELD = Line(f"{NAME}:refused", "held", 0, 0, 1.5, 31, "abc", recovered=1.0)
+LINES = [
+    HELD,
+    replace(HELD, case=f"{NAME}:killed-before", recovered=3.0),
+    replace(HELD, case=f"{NAME}:killed-after", verdict="failed", lost=2, said="output: lost []"),
+    replace(HELD, case=f"{NAME}:dropped", verdict="missed"),
+    replace(HELD, case=f"{NAME}:killed-after+restart-raise:ModifyRows.ledger:killed-after"),
+    replace(HELD, case="at_least_once-map-1:middle:ModifyRows.output:refused", repeated=12),
+]
+
+
+def test_the_figures_are_those_of_the_results() -> None:
+    text = page(LINES, {})
+    assert text.endswith("\n\ncases: 5\n")
+    assert "| 1 · 2 · 0 · 0 |" in text
+    assert "1 further cases are not counted" in text
+    assert "0 rows repeated in the exactly-once modes, 12 rows" not in text
+    assert "0 rows repeated in the exactly-once modes, 12 under `at_least_once`" in text
+    assert f"make proof ONLY='{NAME}:killed-after'   # seed 31, commit abc" in text
+    heads = [line for line in text.splitlines() if line.startswith("## ")]
+    assert [head.removeprefix("## ") for head in heads] == [
+        "What is claimed", "Provenance", "How it was measured", "The table", "Time to recover",
+        "The control", "Fixes switched off", "Real kills", "Soak", "Defects that it found",
+        "Limits of the claim", "Commands",
+    ]  # fmt: skip
+
+
+def test_what_a_case_says_is_code_on_the_page() -> None:
+    said = "output: lost ['a', None, ''] | `b`\nmore"
+    wrong = [replace(HELD, of=of, verdict="failed", said=said) for of in (PROOF, f"{FIX}audit")]
+    text = page(wrong, {})
+    assert text.count("`output: lost ['a', None, ''] / 'b'`") == 2
+    assert "more" not in text.splitlines()
+
+
+def test_every_fault_is_in_one_column() -> None:
+    faults = [fault for group in GROUPS.values() for fault in group]
+    assert sorted(faults) == sorted(FAULTS)
+
+
+def test_the_picture_is_a_document_with_a_cell_for_each_group() -> None:
+    root = ElementTree.fromstring(picture(counts.table(LINES), {}))
+    kinds = [node.get("class") for node in root.iter("{http://www.w3.org/2000/svg}rect")]
+    assert kinds.count("failed") == 2  # one of them in the legend
+    assert kinds.count("repeats") == 2
+    assert "prefers-color-scheme: dark" in picture({}, {})
+
+
+def test_the_picture_has_what_the_listing_makes_of_it_below() -> None:
+    case = "listing-idempotent-map-1:middle:ModifyRows.output:refused"
+    line = replace(HELD, case=case, of=f"{CONTROL}idempotent", verdict="failed", lost=3)
+    drawn = picture(counts.table(LINES), counts.control([*LINES, line]))
+    assert "SPYT's listing, idempotent" in drawn
+    assert drawn.count('class="failed"') == 3
+    assert "<title>5 cases" in drawn
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind"),
+    [
+        (Cell(), "none"),
+        (Cell(3), "held"),
+        (Cell(3, repeated=1), "repeats"),
+        (Cell(3, lost=1), "failed"),
+        (Cell(3, stalled=1), "failed"),
+        (Cell(3, repeated=1, failed=1), "failed"),
+    ],
+)
+def test_a_cell_has_the_colour_of_its_worst_case(cell: Cell, kind: str) -> None:
+    assert kind_of(cell) == kind
+
+
+def test_a_later_line_replaces_an_earlier_one(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    for verdict in ("stalled", "held"):
+        results.append(replace(HELD, verdict=verdict), path)
+    assert [line.verdict for line in results.read(path)] == ["held"]
+    results.append(replace(HELD, case="of the listing", of=f"{results.CONTROL}transactional"), path)
+    results.append(replace(HELD, case="of no fix", of=f"{results.FIX}it"), path)
+    found = results.read(path)
+    names = [HELD.case, "of the listing", "of no fix"]
+    assert [*results.pending(names, found)] == ["of no fix"]
+    assert [*results.pending(names, found, "twin")] == names
+
+
+def test_every_case_has_a_name_of_its_own() -> None:
+    cases = all_cases()
+    assert len({case.name for case in cases}) == len(cases) >= 2_000
+    assert {case.kind for case in cases} == {*FAULTS}
+    assert {case.variant for case in cases} == {*VARIANTS, *LISTINGS}
+    assert [case.name for case in chosen("map-1:middle:ModifyRows.output:refused", cases)] == [
+        f"{of}{guarantee}-map-1:middle:ModifyRows.output:refused"
+        for of in ("", "listing-")
+        for guarantee in ("transactional", "idempotent", "at_least_once")
+    ]
+
+
+@pytest.mark.parametrize("name", ["ModifyRows.output", "MoveNode.checkpoint/N/state/N/N/N.delta"])
+def test_of_what_tasks_write_the_first_request_is_overtaken(name: str) -> None:
+    method, _, about = name.partition(".")
+    wanted = [f"middle:{name}", f"middle:{name}~last", f"last:{name}", "middle:ModifyRows.ledger"]
+    points = [
+        {"name": each, "place": each.partition(":")[0], "method": method,
+         "object": "ledger" if each.endswith("ledger") else about,
+         "is_write": True, "in_transaction": False, "after": ""}
+        for each in wanted
+    ]  # fmt: skip
+    found = [case for case in cases_of(VARIANTS[-1], points) if case.fault == "overtaken"]
+    assert [case.point for case in found] == [f"middle:{name}"]
+
+
+def test_what_executors_met_is_said_in_words() -> None:
+    case = f"{NAME}:worker-killed-fence"
+    text = page([*LINES, replace(HELD, case=case, of="executors", said="fence: a task")], {})
+    assert "| a worker is killed with its executor, while it writes | the fence alone | 0 |" in text
+
+
+def test_a_kill_that_leaves_what_another_does_is_one_case() -> None:
+    both = [
+        {"name": f"middle:{name}", "place": "middle", "method": name, "object": "ledger",
+         "is_write": True, "in_transaction": False, "after": after}
+        for name, after in (("one", ""), ("two", "middle:one"))
+    ]  # fmt: skip
+    variant = VARIANTS[-1]
+    kills = [*cases_of(variant, both)]
+    assert len(kills) == 4
+    assert [(case.point, case.fault) for case in distinct(kills, {variant.name: both})] == [
+        ("middle:one", "killed-before"),
+        ("middle:one", "killed-after"),
+        ("middle:two", "killed-after"),
+    ]
+
+
+def test_reads_are_not_killed_at() -> None:
+    point: dict[str, Any] = {
+        "name": "middle:get.queue-0/@id", "place": "middle", "method": "get",
+        "object": "queue-0/@id", "is_write": False, "in_transaction": False, "after": "",
+    }  # fmt: skip
+    assert [*cases_of(VARIANTS[0], [point])] == [Case(VARIANTS[0], point["name"], "refused")]
+
+
+def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--only", "exactly-twice"])
+    assert caught.value.code == 2
+    assert "no case has 'exactly-twice' in its name" in capsys.readouterr().err
+
+
+def test_the_readme_has_the_figures_of_the_results() -> None:
+    lines = results.read()
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    proof = counts.cell_of(line for line in lines if line.of == PROOF)
+    control = counts.cell_of(line for line in lines if line.of.startswith(CONTROL))
+    assert (proof.lost, proof.stalled, proof.failed) == (0, 0, 0)
+    assert f"We ran {proof.cases:,} of them" in readme
+    assert f"same faults: {control.stalled} cases stalled" in readme
+    assert control.lost

@@ -1,0 +1,87 @@
+"""`tests.faults.sweep.worker VARIANT FOLDER`: plays the cases that it is told, one a line.
+
+A line of standard input is a case's name; the answer is a line that begins with RESULT. FOLDER gets
+the history of each case that does not hold.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+
+from tests.faults.sweep import cases, history, lane, results
+from tests.faults.sweep.play import FAILED, STALLED, Result, play
+from tests.faults.sweep.scene import SEED, Scene, recorded
+from tests.faults.sweep.variants import variant_of
+from tests.support.jvm import LASTING, submit_args
+
+RESULT, READY = "RESULT ", "READY"
+#: Keep the histories of cases that hold, too.
+HISTORY = "--history"
+
+
+def main(variant: str, folder: Path) -> None:
+    """Play until the input ends, or until a case has stalled: its threads may hang for ever."""
+    commit = results.commit()
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args(options=LASTING))
+    with lane.opened() as opened:
+        scene = recorded(variant_of(variant), opened)
+        known = {case.name: case for case in cases.all_cases()}
+        print(READY, flush=True)
+        for text in sys.stdin:
+            case, started = known[text.strip()], time.monotonic()
+            result = _played(case, scene)
+            line = line_of(case.name, result, time.monotonic() - started, commit)
+            if result.verdict in (FAILED, STALLED) or HISTORY in sys.argv:
+                keep(folder, line, result)
+            print(f"{RESULT}{json.dumps(asdict(line))}", flush=True)
+            if result.verdict == STALLED:
+                return
+
+
+def _played(case: cases.Case, scene: Scene) -> Result:
+    try:
+        return play(case, scene)
+    except Exception as error:  # the proof itself is wrong: no case of it holds
+        traceback.print_exc()
+        return Result(STALLED, said=f"{type(error).__name__}: {error}")
+
+
+def line_of(name: str, result: Result, seconds: float, commit: str) -> results.Line:
+    """Return what is kept of a result."""
+    tables = result.tables
+    mode = f"{results.CONTROL}{name.split('-')[1]}" if name.startswith("listing-") else ""
+    return results.Line(
+        case=name,
+        of=mode or results.PROOF,
+        verdict=result.verdict,
+        lost=tables.lost,
+        repeated=tables.repeated,
+        seconds=round(seconds, 1),
+        seed=SEED,
+        commit=commit,
+        starts=result.starts,
+        recovered=round(result.recovered, 2),
+        rewritten=result.rewritten,
+        said=result.said[:300],
+    )
+
+
+def keep(folder: Path, line: results.Line, result: Result) -> Path:
+    """Write the history of a case."""
+    head, requests = asdict(line), map(asdict, result.journal)
+    return history.write(
+        folder, line.case, history.lines(head, result.sent, requests, result.found)
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
+    # A thread of a stalled case may never end.
+    sys.stdout.flush()
+    os._exit(0)

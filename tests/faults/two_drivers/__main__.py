@@ -1,0 +1,85 @@
+"""`tests.faults.two_drivers`: two drivers, the older one paused, late or killed in a batch."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from yt.common import YtError
+
+from minicluster.client import ControlError
+from tests.faults.two_drivers.cases import Case, Variant, chosen
+from tests.faults.two_drivers.play import SpoiltError, Stage, play, project_of, staged
+from tests.support.jvm import submit_args
+from tests.support.project import ROOT
+
+LOGS = ROOT / "build" / "crash-matrix"
+COLUMNS = ("case", "seconds", "lost", "duplicated", "the older driver", "result")
+HOLDS = "ok"
+
+console = Console(width=140, highlight=False, markup=False)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Return 0 when every case holds, else 1."""
+    parser = argparse.ArgumentParser("python -m tests.faults.two_drivers", description=__doc__)
+    parser.add_argument("--only", default="", help="a part of the names of the cases to play")
+    parser.add_argument("--list", action="store_true", help="show the names, play nothing")
+    given = parser.parse_args(words)
+    cases = chosen(given.only)
+    if not cases:
+        parser.error(f"no case has {given.only!r} in its name; --list shows all names")
+    if given.list:
+        print(*(case.name for case in cases), sep="\n")
+        return 0
+    # Ends like Ctrl-C, so that no driver outlives it: one of them may be paused.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
+    LOGS.mkdir(parents=True, exist_ok=True)
+    table = Table(*COLUMNS, title=f"{len(cases)} cases", caption=f"logs of the drivers: {LOGS}")
+    table.columns[0].overflow = "fold"
+    failed = 0
+    try:
+        for variant, group in itertools.groupby(cases, lambda case: case.variant):
+            for row in _rows(variant, [*group]):
+                console.print("  ".join(row))
+                table.add_row(*row)
+                failed += row[-1] != HOLDS
+    finally:  # also when it was interrupted
+        console.print(table)
+    return int(failed > 0)
+
+
+def _rows(variant: Variant, cases: Sequence[Case]) -> Iterator[tuple[str, ...]]:
+    """Play the cases of one variant; yield their rows of the table."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stages:
+        project = project_of(variant, Path(folder))
+        stage: Stage | None = None
+        for case in cases:
+            started = time.monotonic()
+            if stage is None:
+                stage = stages.enter_context(staged(variant, project, LOGS))
+            figures, verdict = ("", "", ""), HOLDS
+            try:
+                result = play(case, stage)
+                figures = str(result.lost), str(result.duplicated), result.ended
+                verdict = HOLDS if result.holds else "; ".join(("FAILED", *result.wrong))
+            except (SpoiltError, ControlError, YtError, OSError) as error:
+                verdict = f"FAILED: {error}"
+            if verdict != HOLDS:  # the next case shall not suffer from it
+                stages.close()
+                stage = None
+            yield (case.name, f"{time.monotonic() - started:.0f}", *figures, verdict)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

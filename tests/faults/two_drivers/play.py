@@ -1,0 +1,355 @@
+"""Plays cases: two drivers, real processes with the real SPYT, on one minicluster.
+
+The newer driver of a case is the older one of the next case, so that each case starts Spark once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from minicluster import testing
+from minicluster.client import Fault
+from minicluster.core.errors import TABLET_LOCK_CONFLICT
+from tests.faults.two_drivers.cases import Case, Place, Variant, late
+from tests.support.examples import example
+from tests.support.project import QUEUES, generate, make_static
+from tests.support.static_outputs import Reader, named, published, static
+from ytstream.cluster.client import connect
+from ytstream.guarantees import guarantee_of
+from ytstream.job import JobContext
+from ytstream.ledger import positions
+from ytstream.ledger.positions import MARKER
+from ytstream.provisioning import job_objects
+from ytstream.recovery import staging
+from ytstream.recovery.lock import LOCK_SECONDS
+from ytstream.settings.job_settings import load
+from ytstream_tools.demo import demo_tables
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.demo.job_process import JobProcess, running
+from ytstream_tools.demo.job_sample import Sample, SampleRow
+
+PACKAGE = "bids_stream"
+#: A start of Spark, on a machine that may have other work.
+PATIENCE_SECONDS = 300.0
+_POLL_SECONDS = 0.4
+
+#: A batch is smaller than in the demonstration: what counts here is where it is cut. By file.
+SMALLER = {
+    "config/local.toml": {
+        "max_rows_per_partition = 2_000": "max_rows_per_partition = 500",
+        "dyn_batch_size = 1_000": "dyn_batch_size = 250",
+    },
+    f"src/{PACKAGE}/job.py": {"shuffle_partitions=8": "shuffle_partitions=2"},
+}
+#: Rows of each queue: two batches and a half, and some more when the older driver has ended.
+BACKLOG, FOLLOWING = 5_000, 200
+
+#: So long a transaction of SPYT's outlives its driver; what it has locked nobody can remove.
+_SPYT_SECONDS = 300.0
+
+#: Exit codes of a driver that finds out that it is not alone: superseded, or the lock is lost.
+ENDED = {3: "superseded", 1: "refused"}
+
+
+class SpoiltError(Exception):
+    """A case that did not go as its name says, or a driver that did not end as it has to."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Figures counted from the tables, and how the older driver ended."""
+
+    case: Case
+    lost: int
+    duplicated: int
+    ended: str
+    #: What else is wrong, of a static output: in its folder, or in what its reader has seen.
+    wrong: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether every row is counted as often as the guarantee says, and nothing is wrong."""
+        is_exact = not self.lost and (self.case.may_repeat or not self.duplicated)
+        return is_exact and not self.wrong
+
+
+def project_of(variant: Variant, folder: Path) -> Path:
+    """Generate the project of ``variant`` in ``folder``; return its root."""
+    root = generate(
+        folder,
+        guarantee=variant.guarantee,
+        processing=variant.processing,
+        queue_paths=QUEUES["single" if variant.queues == 1 else "multi"],
+    )
+    for name, lines in SMALLER.items():
+        text = (root / name).read_text(encoding="utf-8")
+        for line, smaller in lines.items():
+            text = text.replace(line, smaller)
+        (root / name).write_text(text, encoding="utf-8")
+    if variant.is_static:
+        make_static(root)
+    return root
+
+
+@contextmanager
+def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
+    """Provision the job of ``project`` on a cluster of its own; no driver outlives the block."""
+    with testing.start() as cluster, ExitStack() as drivers:
+        settings = load(project / "config" / "local.toml", {"YT_PROXY": cluster.http})
+        found = example(variant.guarantee, variant.processing, variant.queues, rejects=True)
+        job = static(found.job, "output") if variant.is_static else found.job
+        context = JobContext(connect(settings), settings, job, guarantee_of(job))
+        job_objects.provision(context)
+        demo_tables.fill_reference(context, found.sample)
+        yield Stage(context, found.sample, cluster, project, logs, drivers)
+
+
+def play(case: Case, stage: Stage) -> Result:
+    """Play ``case``; its newer driver runs on. Raises SpoiltError: then the stage is spoilt."""
+    older = stage.driver or stage.start(f"{case.name}.older.log")
+    if case.kind == "killed":
+        return _killed(case, stage, older)
+    if case.kind.startswith("start-"):
+        return Result(case, *_cut_off(case, stage, older))
+    ended = (_paused if case.kind == "paused" else _late)(case, stage, older)
+    stage.follow()
+    return Result(case, *stage.count(), ended)
+
+
+def _paused(case: Case, stage: Stage, older: JobProcess) -> str:
+    """Pause the older driver, let a newer one drain the queues, continue the older one."""
+    rule = stage.arm(case.place, action="stop", pgid=older.pgid)
+    stage.fill()
+    stage.wait_hit(rule, older)
+    stage.expire_the_lock()
+    newer = stage.start(f"{case.name}.log")
+    stage.drain()
+    os.killpg(older.pgid, signal.SIGCONT)
+    stage.wait(lambda: older.exit_code is not None, newer)
+    if (code := older.wait()) not in ENDED:
+        raise SpoiltError(f"the older driver ended with {code}:\n{older.tail()}")
+    return ENDED[code]
+
+
+def _late(case: Case, stage: Stage, older: JobProcess) -> str:
+    """Kill the older driver at its commit, which is applied at a moment of a newer one's life."""
+    held = stage.arm(late(case.variant), action="hold")
+    stage.fill()
+    stage.wait_hit(held, older)
+    older.kill()
+    stage.expire_the_lock()
+    barrier = stage.arm(case.place, action="delay")
+    newer = stage.start(f"{case.name}.log")
+    stage.wait_hit(barrier, newer)
+    (entry,) = stage.cluster.client.faults.release(held)
+    stage.cluster.client.faults.remove(barrier)
+    code = entry.error["code"] if entry.error is not None else None
+    if code != (TABLET_LOCK_CONFLICT if case.place.late_is_refused else None):
+        raise SpoiltError(f"the late commit was answered {entry.error}")
+    stage.drain()
+    return "killed, its commit " + ("refused" if code else "applied")
+
+
+def _cut_off(case: Case, stage: Stage, older: JobProcess) -> tuple[int, int, str]:
+    """Kill the older driver at its commit; kill or pause the next one's start at the place.
+
+    Returns what is lost and repeated after a third one, and how the second one ended.
+    """
+    rule = stage.arm(late(case.variant), action="kill", pgid=older.pgid)
+    stage.fill()
+    stage.wait_killed(rule, older)
+    stage.expire_the_lock()
+    # A start writes the mark again where it is missing.
+    stage.context.client.remove(f"{stage.context.settings.consumer}/@{MARKER}", force=True)
+    second = stage.start(f"{case.name}.second.log")
+    # Before its first request to write: Spark starts before that.
+    is_paused = case.kind == "start-paused"
+    rule = stage.arm(case.place, action="stop" if is_paused else "kill", pgid=second.pgid)
+    if not is_paused:
+        stage.wait_killed(rule, second)
+        stage.expire_the_lock()
+        stage.start(f"{case.name}.log")
+    else:
+        stage.wait_hit(rule, second)
+        stage.expire_the_lock()
+        newer = stage.start(f"{case.name}.log")
+        stage.drain()
+        os.killpg(second.pgid, signal.SIGCONT)
+        stage.wait(lambda: second.exit_code is not None, newer)
+    stage.follow()
+    code = second.wait()
+    if is_paused and code not in ENDED:
+        raise SpoiltError(f"the second driver ended with {code}:\n{second.tail()}")
+    return *stage.count(), ENDED[code] if is_paused else "killed in its start"
+
+
+def _killed(case: Case, stage: Stage, older: JobProcess) -> Result:
+    """Kill the older driver and start a newer one, while a reader polls the output's folder."""
+    context = stage.context
+    with Reader(context.settings) as reader:
+        rule = stage.arm(case.place, action="kill", pgid=older.pgid)
+        stage.fill()
+        stage.wait_killed(rule, older)
+        if (left := _left(context)) not in case.place.leaves:
+            raise SpoiltError(f"the killed driver left {left}, not {case.place.leaves[0]}")
+        stage.expire_the_lock(_SPYT_SECONDS)
+        stage.start(f"{case.name}.log")
+        stage.follow()
+    # The newest driver's own may be of a batch without rows, which removes its table when written.
+    found = staging.written(context.client, context.settings)
+    head = positions.read(context.client, context.settings).head
+    remains = [table.name for table in found if head is None or table.epoch < head.epoch]
+    wrong = {
+        "other than the reader saw them": reader.changed(),
+        "aside": remains,
+        "other than the ledger says": published(context).items() ^ named(context).items(),
+    }
+    said = tuple(f"{what}: {sorted(map(str, found))}" for what, found in wrong.items() if found)
+    return Result(case, *stage.count(), f"killed, left {left}", said)
+
+
+def _left(context: JobContext) -> str:
+    """Return what the last driver has left aside."""
+    client, settings = context.client, context.settings
+    found = staging.written(client, settings)
+    kept = staging.named(client, settings, found)
+    return "an orphan" if {*found} - kept.keys() else "a named table" if kept else "nothing"
+
+
+@dataclass
+class Stage:
+    """A job on a cluster of its own: its drivers, and what went in."""
+
+    context: JobContext
+    sample: Sample
+    cluster: testing.Running
+    project: Path
+    logs: Path
+    _drivers: ExitStack
+    #: The newest one; None before the first one.
+    driver: JobProcess | None = None
+    #: Every row that was put in, and by queue those that follow.
+    _sent: list[SampleRow] = field(default_factory=list)
+    _following: list[list[SampleRow]] = field(default_factory=list)
+    _seed: int = 0
+    #: Rows too many that cases before have counted.
+    _duplicated: int = 0
+
+    def start(self, log: str) -> JobProcess:
+        """Start a driver: the job as a process."""
+        path = self.logs / log
+        path.unlink(missing_ok=True)
+        started = running(PACKAGE, self.cluster.http, path, self.project)
+        self.driver = self._drivers.enter_context(started)
+        return self.driver
+
+    def arm(self, place: Place, *, action: str, pgid: int | None = None) -> Fault:
+        """Make the cluster act at ``place``; return the rule that acts."""
+        settings, faults = self.context.settings, self.cluster.client.faults
+        paths = {
+            "ledger": settings.ledger,
+            "aside": settings.staging,
+            "output": settings.output,
+            "queue": settings.queues[0],
+        }
+        rule: Fault | None = None
+        for number, step in enumerate(place.steps, start=1):
+            is_last = number == len(place.steps)
+            rule = faults.add(
+                action=action if is_last else "delay",
+                seconds=None if is_last else 0,
+                pgid=pgid if is_last else None,
+                method=step.method if isinstance(step.method, str) else [*step.method],
+                where={name: _filled(value, paths) for name, value in step.where.items()},
+                when=step.when,
+                skip=step.skip,
+                armed_by=rule,
+            )
+        assert rule is not None
+        return rule
+
+    def fill(self) -> None:
+        """Put a backlog into the queues, of rows later than all before."""
+        start: dict[str, int] = {}
+        if self.sample.event_time and self._sent:
+            start["start_us"] = self.sample.newest(self.context.job, self._sent)
+        self._following = []
+        for queue in self.context.settings.queues:
+            self._seed += 1
+            rows: list[SampleRow] = [*self.sample.make(BACKLOG + FOLLOWING, self._seed, **start)]
+            self._following.append(rows[-FOLLOWING:])
+            self._put(queue, rows[:-FOLLOWING])
+
+    def wait_hit(self, rule: Fault, process: JobProcess) -> None:
+        """Wait until the rule has acted."""
+        self.wait(lambda: self.cluster.client.faults.get(rule).hits == 1, process)
+
+    def wait_killed(self, rule: Fault, process: JobProcess) -> None:
+        """Wait until the rule has killed the process."""
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_SECONDS)
+        if not self.cluster.client.faults.get(rule).hits or process.exit_code != -signal.SIGKILL:
+            code = process.exit_code
+            raise SpoiltError(f"a driver was not killed, its code is {code}:\n{process.tail()}")
+
+    def expire_the_lock(self, seconds: float = LOCK_SECONDS) -> None:
+        """Let the cluster's clock go on until the older driver's lock is free."""
+        self.cluster.client.clock.advance(seconds + 1)
+
+    def drain(self) -> None:
+        """Wait until every row is in a batch of the ledger, and every table that it names moved.
+
+        Before that until the newest driver has started.
+        """
+        assert self.driver is not None
+        for is_over in (self.driver.has_started, drained(self.context), self._is_published):
+            self.wait(is_over, self.driver)
+
+    def follow(self) -> None:
+        """Put in the rest, and see that the newest driver still works."""
+        self.cluster.client.faults.clear()
+        queues = self.context.settings.queues
+        for queue, rows in zip(queues, self._following, strict=True):
+            self._put(queue, rows)
+        self.drain()
+        # Each in a batch of its own, to bring out what waits for the watermark.
+        for row in self.sample.closing(self.context.job, self._sent):
+            self._put(queues[0], [row])
+            self.drain()
+
+    def count(self) -> tuple[int, int]:
+        """Return the rows that are missing, and those too many since the last count."""
+        outcome = demo_tables.together(demo_tables.outcomes(self.context, self.sample, self._sent))
+        before, self._duplicated = self._duplicated, outcome.duplicated
+        return outcome.lost, outcome.duplicated - before
+
+    def wait(self, is_over: Callable[[], bool], process: JobProcess) -> None:
+        """Wait for something that happens while ``process`` runs."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not is_over():
+            if process.exit_code is not None:
+                raise SpoiltError(f"a driver ended with {process.exit_code}:\n{process.tail()}")
+            if time.monotonic() > deadline:
+                raise SpoiltError(f"not done in {PATIENCE_SECONDS:.0f} s:\n{process.tail()}")
+            time.sleep(_POLL_SECONDS)
+
+    def _is_published(self) -> bool:
+        client, settings = self.context.client, self.context.settings
+        return not staging.named(client, settings, staging.written(client, settings))
+
+    def _put(self, queue: str, rows: Sequence[SampleRow]) -> None:
+        client = self.context.client
+        demo_tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
+        self._sent.extend(rows)
+
+
+def _filled(value: Any, paths: dict[str, str]) -> Any:
+    return value.format(**paths) if isinstance(value, str) else value

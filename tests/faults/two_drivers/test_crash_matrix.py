@@ -1,0 +1,57 @@
+"""The matrix: its names, and two of its cases; `make crash-matrix` plays all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.two_drivers.__main__ import main
+from tests.faults.two_drivers.cases import (
+    CASES,
+    MOMENTS,
+    START_VARIANTS,
+    STATIC_VARIANTS,
+    VARIANTS,
+    chosen,
+)
+from tests.faults.two_drivers.play import play, project_of, staged
+from tests.support.jvm import submit_args
+
+#: One of a batch, and in `make journeys` one of a start. Of commits that are applied late and of
+#: kills beside a static output, packages/ytstream/tests has samples without a second process:
+#: test_older_drivers.py and test_static_outputs.py.
+SAMPLE = ("transactional-window-1-paused-head", "transactional-window-1-start-killed-folder")
+
+
+def test_every_variant_meets_every_place_under_a_name_of_its_own() -> None:
+    count = 10 * len(VARIANTS) + 13 * len(START_VARIANTS) + 4 * len(STATIC_VARIANTS)
+    # No request shows that a checkpoint on the driver's disk has ``commits/N``.
+    count -= sum(v.guarantee != "transactional" and not v.is_stateful for v in VARIANTS)
+    assert len(MOMENTS) == 4
+    assert len({case.name for case in CASES}) == len(CASES) == count
+
+
+def test_a_part_of_the_name_chooses() -> None:
+    assert [case.name for case in chosen(SAMPLE[0])] == [SAMPLE[0]]
+    assert {case.kind for case in chosen("-late-")} == {"late"}
+    assert {case.kind for case in chosen("-static-")} == {"killed"}
+    assert chosen("") == [*CASES]
+
+
+def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--only", "exactly-twice"])
+    assert caught.value.code == 2
+    assert "no case has 'exactly-twice' in its name" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("name", [SAMPLE[0], pytest.param(SAMPLE[1], marks=pytest.mark.journey)])
+def test_two_drivers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
+    (case,) = chosen(name)
+    with staged(case.variant, project_of(case.variant, tmp_path), tmp_path) as stage:
+        result = play(case, stage)
+    assert (result.lost, result.duplicated, result.wrong) == (0, 0, ())
