@@ -115,7 +115,7 @@ OURS = r"make (test|lint|lint test site audit|demo.*|test-quick|dist|proof( ONLY
 LEFT_OUT = {
     PROJECTS: LeftOut(f"a cluster's part is in {YTSTREAM}; {_TOO_LONG}", _TARGETS),
     OURS: LeftOut(_TOO_LONG, f"{HERE}::test_a_target_of_the_template_is_there"),
-    r"python -m tests\.faults\.proof( --.*|\.record|\.history .*)": LeftOut(
+    r"python -m tests\.faults\.sweep( --.*|\.record|\.history .*)": LeftOut(
         "hours, and `record` writes a list that is committed",
         "tests/faults/sweep/test_sample.py::test_a_case_holds",
     ),
