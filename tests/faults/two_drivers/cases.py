@@ -91,8 +91,8 @@ OPENED = Request("StartTransaction", {"type": 1})
 HEAD = Request("ModifyRows", {"path": "{ledger}"})
 COMMIT = Request("CommitTransaction")
 COMMITTED = Request("CommitTransaction", when="after")
-#: The audit asks for the queue's id in each batch, once all outputs are written.
-AUDIT = Request("get", {"path": "{queue}/@id"})
+#: Each batch asks for the queue once all outputs are written (audit.verify_queues).
+AUDIT = Request("get", {"path": "{queue}/@"})
 #: Not the next batch: it may be one without rows, which Spark runs to close windows.
 PLANNED = Request("MoveNode", {"destination_path": "*/offsets/*"}, "after", skip=1)
 

@@ -177,7 +177,7 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
     nothing = (cast(SparkSession, None), cast(Tablets, None))
     runner = QueryRunner(unconnected("transactional"), *nothing, StopSignal())
     query = SimpleNamespace(isActive=True, stop=stop)
-    for name in ("connect", "verify_mounted", "job_objects", "start", "own", "Batch"):
+    for name in ("connect", "verify_mounted", "job_objects", "start", "choose_connector", "Batch"):
         monkeypatch.setattr(supervisor, name, MagicMock())
     monkeypatch.setattr(
         supervisor,
@@ -209,7 +209,7 @@ def test_what_a_start_skips_is_a_warning(
     plan = StartPlan([], Head(), ("first read",), ("2 rows were trimmed",))
     begun = SimpleNamespace(claim=lambda *_: runner.epoch, start=lambda *_: plan)
     monkeypatch.setattr(supervisor, "start", begun)
-    monkeypatch.setattr(supervisor, "own", MagicMock())
+    monkeypatch.setattr(supervisor, "choose_connector", MagicMock())
     for name in ("read_reference", "_follow"):
         monkeypatch.setattr(QueryRunner, name, lambda *_: None)
     runner.run()
