@@ -50,6 +50,7 @@ RUN = {
     "make rows COUNT=100": Run(0, f"100 sample rows into {QUEUE}"),
     "make status": Run(0, "it was killed: its lock is free"),
     f"python -m {PACKAGE} status --help": Run(0, "--max-lag"),
+    "make why": Run(0, "killed: the last process was killed"),
     "make page": Run(0, "page.html: 3 batches until"),
     f"python -m {PACKAGE} metrics": Run(0, "ytstream_lag_rows{", f"{PACKAGE} metrics --once"),
     f"python -m {PACKAGE} alerts": Run(0, "YtstreamStalled"),

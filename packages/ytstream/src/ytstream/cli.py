@@ -32,7 +32,8 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
 
     Returns the exit code: 0; 1 for an error; 3 when another instance has started since; 4 when a
     limit of `status` is exceeded; 5 when `submit --replace` has brought the former version back, or
-    when a rehearsal differs. argparse exits with 2 for wrong usage.
+    when a rehearsal differs. `why` returns 1 if it knows no cause. argparse exits with 2 for wrong
+    usage.
     """
     words = sys.argv[1:] if words is None else words
     known = registry()

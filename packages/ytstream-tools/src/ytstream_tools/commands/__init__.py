@@ -20,12 +20,13 @@ from . import (
     status,
     submit,
     tables,
+    why,
 )
 
 COMMANDS = tuple(
     module.COMMAND
     for module in (
         rows, submit, logs, status, metrics, page, drain, complete_until, capture, rehearse,
-        replay_rejected, demo, tables, confs, alerts,
+        replay_rejected, demo, tables, confs, alerts, why,
     )
 )  # fmt: skip

@@ -53,7 +53,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    roles = ("job", "operator", "rehearsal")
+    roles = ("job", "operator", "rehearsal", "on-call")
     parser.add_argument(
         "--permissions", nargs="?", choices=roles, const="job", metavar="|".join(roles),
         help="ask the cluster only for these rights; default: those of the job",

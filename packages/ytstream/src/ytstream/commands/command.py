@@ -69,7 +69,7 @@ class Command:
         if self.changes and self.without_cluster is None:
             what = "show what would be done; changes nothing"
             parser.add_argument("--dry-run", action="store_true", help=what)
-        elif self.without_cluster is not None:
+        elif self.changes:
             what = "show command and files; asks no cluster"
             parser.add_argument("--dry-run", action="store_true", help=what)
 

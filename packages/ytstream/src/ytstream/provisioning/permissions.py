@@ -1,4 +1,4 @@
-"""`check --permissions`: the least rights that a job, its operator and a rehearsal need.
+"""`check --permissions`: the least rights that a job and the people around it need.
 
 What needs which permission is from YTsaurus' documentation ("Access control", "Queues"): to write
 rows, attributes and new nodes of a folder, and to lock it, is `write`; to take a node away is
@@ -18,8 +18,8 @@ from ..settings.job_settings import Settings
 from ..settings.spark_conf import SPARK_DISTRIBUTIONS, SPYT_CONF
 from ..text_table import counted, table
 
-JOB, OPERATOR, REHEARSAL = "job", "operator", "rehearsal"
-ROLES = (JOB, OPERATOR, REHEARSAL)
+JOB, OPERATOR, REHEARSAL, ON_CALL = "job", "operator", "rehearsal", "on-call"
+ROLES = (JOB, OPERATOR, REHEARSAL, ON_CALL)
 _ALLOW = "allow"
 
 
@@ -37,12 +37,21 @@ def rights(role: str, job: Job, settings: Settings) -> list[Permission]:
     """Return the rights that ``role`` needs. Skip paths of tables that a job does not have."""
     found = {
         REHEARSAL: lambda: [*_reading(settings)],
+        ON_CALL: lambda: [*_reading(settings), *_looking(settings)],
         JOB: lambda: [*_reading(settings), *_running(job, settings)],
         OPERATOR: lambda: [
             *_reading(settings), *_running(job, settings), *_preparing(job, settings)
         ],
     }[role]()  # fmt: skip
     return _once(found)
+
+
+def of_stop(settings: Settings) -> list[Permission]:
+    """Return what `stop` and `drain` need in addition to the rights of a person on call.
+
+    A driver that does not stop is ended, for which its operation's `acl` has to allow `manage`.
+    """
+    return [Permission("write", "ledger", settings.ledger, "the wish to stop")]
 
 
 def of_submit(job: Job, settings: Settings) -> list[Permission]:
@@ -80,6 +89,13 @@ def _reading(settings: Settings) -> Iterator[Permission]:
     yield Permission("read", "ledger", settings.ledger, "where the job is, and what batches did")
     if settings.reference is not None:
         yield Permission("read", "reference", settings.reference, "the rows that a join looks up")
+
+
+def _looking(settings: Settings) -> Iterator[Permission]:
+    """Yield what `status`, `metrics` and `why` read in addition to queues and ledger."""
+    yield Permission("read", "consumer", settings.consumer, "its offsets")
+    folder = settings.consumer.rpartition("/")[0]
+    yield Permission("read", "the consumer's folder", folder, "who holds the job's lock")
 
 
 def _running(job: Job, settings: Settings) -> Iterator[Permission]:

@@ -1,0 +1,373 @@
+"""The causes that `why` knows: a table of functions over the facts, in the order of their weight.
+
+Each returns what it has found, or None. A cause higher in the table explains those below it: a
+table that is not mounted makes the lag grow, for example. So the first one is the answer, and the
+others are told as well.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ytstream.cluster.operation import DRIVER, EXECUTOR
+from ytstream.errors.error_codes import ErrorCode
+from ytstream.recovery.lock import PING_SECONDS
+from ytstream.text_table import counted, duration
+
+from ..status.job_status import ProcessState
+from .facts import Attempt, Facts
+
+#: A clock that differs by less changes nothing that anybody would notice.
+_CLOCK_SECONDS = 30.0
+#: Pings that may be missed before a holder counts as silent.
+_SILENT_PINGS = 3
+#: Without a batch for so long a job with waiting rows is stalled: as the alert has it.
+_STALLED_SECONDS = 600.0
+#: A job whose rows wait for less keeps up.
+_BEHIND_SECONDS = 300.0
+#: An attempt that ended longer ago explains nothing now.
+_RECENT_SECONDS = 3600.0
+#: NJobProxy::EErrorCode::MemoryLimitExceeded (YTsaurus, yt/yt/ytlib/job_proxy/public.h).
+_MEMORY_LIMIT = 1200
+#: EAbortReason::Preemption as the API spells it (YTsaurus, yt/yt/client/scheduler/public.h).
+_PREEMPTION = "preemption"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A cause that the facts speak for."""
+
+    said: str
+    #: What to do: commands, or whom to ask.
+    do: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A named cause."""
+
+    name: str
+    look: Callable[[Facts], Finding | None]
+    #: Whether nothing has to be done about it.
+    is_healthy: bool = False
+
+
+def causes_of(found: Facts) -> Iterator[tuple[Cause, Finding]]:
+    """Yield the causes that the facts speak for, the most likely one first."""
+    for cause in CAUSES:
+        if finding := cause.look(found):
+            yield cause, finding
+
+
+def _token(found: Facts) -> Finding | None:
+    if found.refused is not ErrorCode.TOKEN:
+        return None
+    return Finding(
+        f"{found.settings.proxy} refuses the token, or there is none",
+        ("export YT_TOKEN=...", f"then {found.make('why')} again", "a job that ran with the same "
+         f"token needs a new one, too: {found.make('submit')} puts it into the job's vault"),
+    )  # fmt: skip
+
+
+def _outage(found: Facts) -> Finding | None:
+    if found.refused is None or found.refused is ErrorCode.TOKEN:
+        return None
+    return Finding(
+        f"the cluster {found.settings.proxy} does not answer from here [{found.refused}]",
+        ("the job waits for it and goes on automatically: nothing is lost",
+         "check `proxy` in the configuration and this machine's network; ask the administrators"),
+    )  # fmt: skip
+
+
+def _rights(found: Facts) -> Finding | None:
+    if ErrorCode.PERMISSION not in found.unread.values() and not found.missing_to_read:
+        return None
+    listed = found.missing_to_read or ("a right to read " + ", ".join(sorted(found.unread)),)
+    return Finding("this user may not read what `why` needs", (*listed, "ask the paths' owners"))
+
+
+def _missing(found: Facts) -> Finding | None:
+    gone = [one for one in found.tables if one.is_missing]
+    if not gone:
+        return None
+    named = ", ".join(f"{one.name} {one.path}" for one in gone)
+    return Finding(
+        f"not there: {named}",
+        (f"if it never was: {found.make('provision')}", "if somebody removed it: restore it first"),
+    )
+
+
+def _unmounted(found: Facts) -> Finding | None:
+    closed = [
+        one
+        for one in found.tables
+        if one.state not in ("", "mounted") and not (one.name == "queue" and one.state == "frozen")
+    ]
+    if not closed:
+        return None
+    words = {"frozen": "unfreeze-table"}
+    return Finding(
+        "; ".join(f"{one.name} {one.path} is {one.state}" for one in closed),
+        tuple(f"yt {words.get(one.state, 'mount-table')} {one.path} --sync" for one in closed),
+    )
+
+
+def _foreign(found: Facts) -> Finding | None:
+    """Return whose the ledger, consumer, checkpoint or an output is, if it is another job's."""
+    others = [
+        f"{one.name} {one.path} belongs to the job {one.owner[0]!r} with the ledger {one.owner[1]}"
+        for one in found.tables
+        if one.owner is not None
+    ]
+    head = found.head
+    if head is not None and head.marker.get("job") not in (None, found.job):
+        others.insert(0, f"the ledger {found.settings.ledger} belongs to the job "
+                         f"{head.marker['job']!r}, this is {found.job!r}")  # fmt: skip
+    if not others:
+        return None
+    return Finding(
+        "; ".join(others),
+        ("correct `ledger`, `consumer` and [outputs] in the configuration, or `name` in job.py",),
+    )
+
+
+def _recreated(found: Facts) -> Finding | None:
+    if found.end_code != ErrorCode.QUEUE_RECREATED:
+        return None
+    return Finding(
+        "a queue was dropped and recreated: its rows are numbered from 0",
+        (f"{found.make('rewind TO=earliest')}, or TO=latest",),
+    )
+
+
+def _trimmed(found: Facts) -> Finding | None:
+    if found.head is None or found.status is None:
+        return None
+    lost = [one for one in found.status.partitions if one.first > one.next]
+    if not lost:
+        return None
+    rows = sum(one.first - one.next for one in lost)
+    return Finding(
+        f"{counted(rows, 'row')} were trimmed before this job read them, in "
+        + ", ".join(f"{one.queue} partition {one.number}" for one in lost),
+        ("these rows are lost: tell whoever reads the outputs",
+         'set on_data_loss = "skip" in the configuration, then '
+         f"{found.make('submit')}: it continues after the gap",
+         "ask the queue's owner for a longer retention"),
+    )  # fmt: skip
+
+
+def _quota(found: Facts) -> Finding | None:
+    if not found.full:
+        return None
+    said = "; ".join(
+        f"account {one.account}: {one.resource} is used up ({one.used} of {one.limit})"
+        for one in found.full
+    )
+    names = {one.account for one in found.full}
+    return Finding(
+        said,
+        ("remove data of the account, or ask its owner for more: the job then goes on",
+         *(f"yt get //sys/accounts/{name}/@resource_usage" for name in sorted(names))),
+    )  # fmt: skip
+
+
+def _proxies(found: Facts) -> Finding | None:
+    if found.proxies != 0:
+        return None
+    return Finding(
+        f"no RPC proxy has the role {found.settings.proxy_role!r}",
+        ("ask the administrators to bring it back, or correct `proxy_role` in the configuration, "
+         f"then {found.make('submit REPLACE=1')}",),
+    )  # fmt: skip
+
+
+def _consumer(found: Facts) -> Finding | None:
+    head, status = found.head, found.status
+    if head is None or status is None:
+        return None
+    moved = [
+        one
+        for one in status.partitions
+        if one.number in head.ends.get(one.queue, {}) and one.consumer != one.next
+    ]
+    if not moved:
+        return None
+    said = ", ".join(
+        f"{one.queue} partition {one.number}: consumer {one.consumer}, ledger {one.next}"
+        for one in moved
+    )
+    return Finding(
+        f"something else has moved the consumer: {said}",
+        ("find out who; the ledger is right",
+         f"to go on where the ledger is: {found.make('rewind TO=rows')}",
+         f"to accept the new rows: name them, {found.make('rewind')} with "
+         'TO="rows QUEUE:PARTITION=ROW ..."'),
+    )  # fmt: skip
+
+
+def _lock(found: Facts) -> Finding | None:
+    lock = found.lock
+    if lock is None or not (lock.is_dead or lock.silent_seconds > _SILENT_PINGS * PING_SECONDS):
+        return None
+    return Finding(
+        f"the lock is held by a process that has ended: {lock.owner}, silent for "
+        f"{duration(lock.silent_seconds)}",
+        ("it is free within 30 s of the last ping, and a start waits for it; to end it now:",
+         f"yt abort-tx {lock.transaction}"),
+    )  # fmt: skip
+
+
+def _clock(found: Facts) -> Finding | None:
+    clocks = {"the driver's": found.ahead_driver, "this machine's": found.ahead_here}
+    wrong = {name: ahead for name, ahead in clocks.items() if abs(ahead) > _CLOCK_SECONDS}
+    if not wrong:
+        return None
+    said = ", ".join(
+        f"{name} clock is {duration(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} the "
+        "cluster's"
+        for name, ahead in wrong.items()
+    )
+    return Finding(
+        said,
+        ("correct it there (NTP)", "until then do not trust seconds in `status`, event times that "
+         "come from that clock, and `rewind to-time`"),
+    )  # fmt: skip
+
+
+def _memory(found: Facts) -> Finding | None:
+    for of in (EXECUTOR, DRIVER):
+        killed = [one for one in found.attempts if one.of == of and _MEMORY_LIMIT in one.codes]
+        if killed and _is_recent(found, killed[0]):
+            return Finding(
+                f"the cluster has killed {counted(len(killed), f'{of} job')} for memory",
+                (f"raise {of}_memory under [submit] of the configuration, or lower "
+                 f"max_rows_per_partition, then {found.make('submit REPLACE=1')}",),
+            )  # fmt: skip
+    return None
+
+
+def _preempted(found: Facts) -> Finding | None:
+    runs = [one for one in found.attempts if one.of == DRIVER]
+    preempted = [one for one in runs if one.abort_reason == _PREEMPTION]
+    if not preempted or not _is_recent(found, preempted[0]):
+        return None
+    return Finding(
+        f"the driver was preempted {counted(len(preempted), 'time')}: its pool has no guarantee "
+        "for it",
+        ("YTsaurus starts it again, nothing is lost",
+         "ask for a guarantee of the pool, or name another `pool`"),
+    )  # fmt: skip
+
+
+def _is_recent(found: Facts, run: Attempt) -> bool:
+    """Return whether an attempt has ended lately: what ended it may still be so."""
+    if not run.ended:
+        return False
+    age = found.time - datetime.fromisoformat(run.ended)
+    return age.total_seconds() < _RECENT_SECONDS
+
+
+def _never(found: Facts) -> Finding | None:
+    status = found.status
+    if status is None or status.process != ProcessState.NEVER:
+        return None
+    if found.operation is not None and not found.operation.is_final:
+        return Finding(
+            f"operation {found.operation.id} is {found.operation.state}, and has not come to its "
+            "first start",
+            (found.make("logs"), "without a driver in it: ask for resources in the pool"),
+        )
+    return Finding("the job has never started", (found.make("submit"),))
+
+
+def _failed(found: Facts) -> Finding | None:
+    status = found.status
+    if status is None or status.process != ProcessState.FAILED:
+        return None
+    return Finding(
+        f"the job ended with the error [{found.end_code}]",
+        (f"{found.make('status')} has its message: find it in docs/operations.md, under Messages",
+         f"correct the cause, then {found.make('submit')}"),
+    )  # fmt: skip
+
+
+def _killed(found: Facts) -> Finding | None:
+    status = found.status
+    if status is None or status.process != ProcessState.KILLED:
+        return None
+    if found.operation is not None and not found.operation.is_final:
+        return None  # the next attempt is under way
+    return Finding(
+        "the last process was killed, and has not said why",
+        (f"{found.make('logs')} has its end; then {found.make('submit')}: nothing is lost",),
+    )
+
+
+def _stopped(found: Facts) -> Finding | None:
+    status = found.status
+    if status is None or status.process != ProcessState.ENDED:
+        return None
+    return Finding("the job was stopped, and nothing failed", (found.make("submit"),))
+
+
+def _behind(found: Facts) -> Finding | None:
+    """Return that batches run, one full one after the other, and rows wait."""
+    status = found.status
+    if status is None or status.process != ProcessState.RUNNING or not status.lag:
+        return None
+    age, waited = status.age, status.lag_seconds
+    if age is None or age > _STALLED_SECONDS or (waited or 0.0) < _BEHIND_SECONDS:
+        return None
+    left = status.seconds_left()
+    when = f"; without new rows caught up after {duration(left)}" if left is not None else ""
+    return Finding(
+        f"the job runs, and {counted(status.lag, 'row')} wait: more come than it reads{when}",
+        ("raise `executors` under [submit], up to the number of queue tablets, then "
+         f"{found.make('submit REPLACE=1')}",),
+    )  # fmt: skip
+
+
+def _idle(found: Facts) -> Finding | None:
+    status = found.status
+    if status is None or status.process != ProcessState.RUNNING or status.lag:
+        return None
+    return Finding(
+        "the job runs and has read every row: no new rows come",
+        ("ask the queue's producers if there should be some",),
+    )
+
+
+def _works(found: Facts) -> Finding | None:
+    status = found.status
+    if status is None or status.process != ProcessState.RUNNING or not status.lag:
+        return None
+    if status.age is None or status.age > _STALLED_SECONDS:
+        return None
+    return Finding("the job runs, and its batches end", ())
+
+
+CAUSES: Sequence[Cause] = (
+    Cause("token", _token),
+    Cause("outage", _outage),
+    Cause("rights", _rights),
+    Cause("missing", _missing),
+    Cause("unmounted", _unmounted),
+    Cause("foreign", _foreign),
+    Cause("recreated", _recreated),
+    Cause("trimmed", _trimmed),
+    Cause("quota", _quota),
+    Cause("proxies", _proxies),
+    Cause("consumer", _consumer),
+    Cause("memory", _memory),
+    Cause("preempted", _preempted),
+    Cause("lock", _lock),
+    Cause("clock", _clock),
+    Cause("never", _never),
+    Cause("failed", _failed),
+    Cause("killed", _killed),
+    Cause("stopped", _stopped),
+    Cause("behind", _behind),
+    Cause("idle", _idle, is_healthy=True),
+    Cause("works", _works, is_healthy=True),
+)

@@ -1,0 +1,343 @@
+"""What a person on call would look at, read once; changes nothing.
+
+Each part is read on its own: a part that the cluster does not give leaves its default, and its
+error's code in ``unread``. No fact holds a row's value, a message of the user's code or a secret,
+so all of them may go into a ticket.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from yt.wrapper.driver import make_formatted_request
+
+from ytstream.cluster import operation
+from ytstream.cluster.client import Client, connect, explained, facts
+from ytstream.cluster.operation import DRIVER, EXECUTOR, Operation
+from ytstream.errors import JobError, RestartableError
+from ytstream.errors.error_codes import ErrorCode
+from ytstream.job import JobContext
+from ytstream.ledger.ledger_rows import Head
+from ytstream.ledger.positions import MARKER
+from ytstream.provisioning import permissions
+from ytstream.recovery import stop_request
+from ytstream.recovery.lock import InstanceLock
+from ytstream.recovery.process_identity import is_dead
+from ytstream.settings.job_settings import Settings
+from ytstream.version import __version__
+
+from ..status import job_status
+from ..status.job_status import JobStatus
+
+#: A transaction id begins with its time: seconds, shifted by this (YTsaurus, timestamp.h).
+_SECONDS_BIT = 30
+#: Warnings and errors of the log that are kept.
+_LINES = 20
+#: Attempts of driver and executors that are looked at.
+_ATTEMPTS = 20
+_LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (WARNING|ERROR) (?:\[(\w+)\]|(\w+))?")
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table or folder of the job."""
+
+    name: str
+    path: str
+    #: "mounted", "unmounted", "frozen", ...; empty for a folder.
+    state: str = ""
+    is_missing: bool = False
+    #: The job and the ledger of its mark, if it belongs to another job.
+    owner: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class FullResource:
+    """A resource of the account that is used up."""
+
+    account: str
+    resource: str
+    used: int
+    limit: int
+
+
+@dataclass(frozen=True)
+class LockHolder:
+    """The transaction that holds the job's lock."""
+
+    transaction: str
+    owner: str
+    #: Seconds since its last ping, by the cluster's clock.
+    silent_seconds: float
+    #: Whether its process has ended, as far as this machine or its operation tells.
+    is_dead: bool
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One job of the driver's or the executors' operation."""
+
+    of: str
+    state: str
+    started: str
+    ended: str = ""
+    #: All codes of its error.
+    codes: tuple[int, ...] = ()
+    abort_reason: str = ""
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A warning or error of the driver's log: its time, and its code or first word."""
+
+    time: str
+    level: str
+    word: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that the causes are judged by."""
+
+    time: datetime
+    job: str
+    settings: Settings
+    #: How a person calls a target, such as "make status CONFIG=...".
+    make: Callable[[str], str]
+    #: Why the cluster could not be connected; None if it was.
+    refused: ErrorCode | None = None
+    #: Part -> the code of the error with which it could not be read.
+    unread: Mapping[str, ErrorCode] = field(default_factory=dict)
+    tables: Sequence[TableState] = ()
+    full: Sequence[FullResource] = ()
+    #: The RPC proxies of the job's role; None: not asked.
+    proxies: int | None = None
+    lock: LockHolder | None = None
+    status: JobStatus | None = None
+    #: The code of the error that ended the last process; empty after a stop, or if it has not said.
+    end_code: str = ""
+    attempts: Sequence[Attempt] = ()
+    log: Sequence[LogLine] = ()
+    #: Seconds by which a clock is ahead of the cluster's: this machine's, and the driver's.
+    ahead_here: float = 0.0
+    ahead_driver: float = 0.0
+    missing_to_read: Sequence[str] = ()
+    missing_to_stop: Sequence[str] = ()
+    runtime: str = __version__
+
+    @property
+    def head(self) -> Head | None:
+        """The head of the ledger, once the job has started."""
+        return self.status.head if self.status is not None else None
+
+    @property
+    def operation(self) -> Operation | None:
+        """The job's newest operation."""
+        return self.status.operation if self.status is not None else None
+
+
+def collect(unconnected: JobContext) -> Facts:
+    """Connect to the cluster and read all parts. Raises nothing that a cluster can cause."""
+    settings = unconnected.settings
+    found: dict[str, Any] = {}
+    base = partial(
+        Facts, datetime.now(UTC), unconnected.job.name, settings, unconnected.make
+    )  # fmt: skip
+    try:
+        client = connect(settings)
+    except (JobError, RestartableError) as error:
+        return base(refused=error.code)
+    context = JobContext(
+        client, settings, unconnected.job, unconnected.guarantee, unconnected.config
+    )
+    unread: dict[str, ErrorCode] = {}
+    for part, read in _PARTS.items():
+        try:
+            with explained(settings):
+                found |= read(context)
+        except (JobError, RestartableError) as error:
+            unread[part] = error.code
+    status: JobStatus | None = found.get("status")
+    try:
+        with explained(settings):
+            found |= _of_operation(context, status)
+    except (JobError, RestartableError) as error:
+        unread["operation"] = error.code
+    return base(unread=unread, **found)
+
+
+def _tables(context: JobContext) -> dict[str, Any]:
+    return {"tables": [*_states(context)]}
+
+
+def _states(context: JobContext) -> Iterator[TableState]:
+    settings = context.settings
+    named = [("queue", path) for path in settings.queues]
+    named += [("consumer", settings.consumer), ("ledger", settings.ledger)]
+    named += [(f"output {name!r}", path) for name, path in settings.outputs.items()]
+    named += [("checkpoint", settings.checkpoint)]
+    named += [("reference", settings.reference)] if settings.reference is not None else []
+    for name, path in named:
+        found = facts(context.client, path, ["tablet_state", MARKER])
+        if found is None:
+            yield TableState(name, path, is_missing=True)
+            continue
+        mark = found.get(MARKER)
+        mark = mark if isinstance(mark, Mapping) else {}
+        owner = str(mark.get("job", "")), str(mark.get("ledger", settings.ledger))
+        is_foreign = bool(mark) and owner != (context.job.name, settings.ledger)
+        state = str(found.get("tablet_state", ""))
+        yield TableState(name, path, state, owner=owner if is_foreign else None)
+
+
+def _accounts(context: JobContext) -> dict[str, Any]:
+    """Return what is used up of the accounts of the ledger and of the outputs."""
+    client, settings = context.client, context.settings
+    paths = [settings.ledger, *settings.outputs.values()]
+    accounts = {str((facts(client, path, ["account"]) or {}).get("account", "")) for path in paths}
+    return {"full": [one for name in sorted(accounts - {""}) for one in _full(client, name)]}
+
+
+def _full(client: Client, account: str) -> Iterator[FullResource]:
+    where = f"//sys/accounts/{account}"
+    found = facts(client, where, ["resource_usage", "resource_limits"]) or {}
+    usage, limits = found.get("resource_usage", {}), found.get("resource_limits", {})
+    pairs = {name: (usage.get(name), limit) for name, limit in limits.items()}
+    per_medium = usage.get("disk_space_per_medium", {}), limits.get("disk_space_per_medium", {})
+    pairs |= {
+        f"disk space of {medium}": (per_medium[0].get(medium), limit)
+        for medium, limit in per_medium[1].items()
+    }
+    for name, (used, limit) in pairs.items():
+        if isinstance(used, int) and isinstance(limit, int) and used >= limit and used > 0:
+            yield FullResource(account, name, int(used), int(limit))
+
+
+def _proxies(context: JobContext) -> dict[str, Any]:
+    role = context.settings.proxy_role
+    if role is None:
+        return {}
+    parameters = {"type": "rpc", "role": role}
+    # yt.wrapper has no call for it; SPYT's Java client sends the same request.
+    client: Any = context.client
+    answer = make_formatted_request("discover_proxies", parameters, format=None, client=client)
+    listed = answer["proxies"] if isinstance(answer, Mapping) else answer
+    return {"proxies": len(listed)}
+
+
+def _lock(context: JobContext) -> dict[str, Any]:
+    client = context.client
+    lock = InstanceLock(client, context.settings.consumer)
+    for id_, owner, ping in lock.holders():
+        silent = _cluster_time(client) - datetime.fromisoformat(ping).timestamp()
+        return {"lock": LockHolder(id_, owner, silent, _is_over(client, id_, owner))}
+    return {}
+
+
+def _is_over(client: Client, transaction: str, owner: str) -> bool:
+    process = str(client.get_attribute(f"#{transaction}", "process", ""))
+    if is_dead(process):
+        return True
+    seen = operation.of_owner(client, owner)
+    return seen is not None and seen.is_final
+
+
+def _status(context: JobContext) -> dict[str, Any]:
+    found = job_status.read(context)
+    if found.head is None:
+        return {"status": found}
+    ended = stop_request.end_of(context, found.head.owner)
+    ahead = 0.0
+    if found.batches:
+        ahead = found.batches[-1].ended.timestamp() - _cluster_time(context.client)
+    code = ended.code if ended is not None else ""
+    return {"status": found, "end_code": code, "ahead_driver": max(0.0, ahead)}
+
+
+def _clock(context: JobContext) -> dict[str, Any]:
+    before = time.time()
+    theirs = _cluster_time(context.client)
+    ahead = (before + time.time()) / 2 - theirs
+    return {"ahead_here": ahead if abs(ahead) > 1 else 0.0}
+
+
+def _cluster_time(client: Client) -> float:
+    return float(int(client.generate_timestamp()) >> _SECONDS_BIT)
+
+
+def _rights(context: JobContext) -> dict[str, Any]:
+    client = context.client
+    user = str(client.get_user_name())
+    wanted = permissions.rights(permissions.ON_CALL, context.job, context.settings)
+    stop = permissions.of_stop(context.settings)
+    return {
+        "missing_to_read": [*permissions.missing(client, wanted, user)],
+        "missing_to_stop": [*permissions.missing(client, stop, user)],
+    }
+
+
+#: In the order in which they are read; the status needs most of the others to be in place.
+_PARTS: Mapping[str, Callable[[JobContext], dict[str, Any]]] = {
+    "tables": _tables,
+    "accounts": _accounts,
+    "proxies": _proxies,
+    "lock": _lock,
+    "status": _status,
+    "clock": _clock,
+    "rights": _rights,
+}
+
+
+def _of_operation(context: JobContext, status: JobStatus | None) -> dict[str, Any]:
+    """Return the attempts of driver and executors, and the end of the driver's log."""
+    seen = status.operation if status is not None else stop_request.of_job(context)
+    if seen is None:
+        return {}
+    client = context.client
+    attempts = [*_attempts(client, DRIVER, seen.id)]
+    if seen.executors is not None:
+        attempts += _attempts(client, EXECUTOR, seen.executors)
+    newest = [run.id for run in operation.runs(client, seen.id)[:1]]
+    log = [line for id_ in newest for line in log_lines(operation.stderr(client, seen.id, id_))]
+    return {"attempts": attempts, "log": log}
+
+
+def _attempts(client: Client, of: str, id_: str) -> Iterator[Attempt]:
+    """Yield the attempts, the newest first."""
+    listed = client.list_jobs(operation_id=id_, limit=200)["jobs"]
+    newest = sorted(listed, key=lambda job: str(job.get("start_time") or ""), reverse=True)
+    for job in newest[:_ATTEMPTS]:
+        error = job.get("error") or {}
+        reason = job.get("abort_reason") or (error.get("attributes") or {}).get("abort_reason")
+        yield Attempt(
+            of,
+            str(job["state"]),
+            str(job.get("start_time") or ""),
+            str(job.get("finish_time") or ""),
+            tuple(_codes(error)),
+            str(reason or ""),
+        )
+
+
+def _codes(error: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the code of an error and those of its inner errors."""
+    if error.get("code"):
+        yield int(error["code"])
+    for inner in error.get("inner_errors") or ():
+        yield from _codes(inner)
+
+
+def log_lines(text: str) -> list[LogLine]:
+    """Return the last warnings and errors of a log, without what they say: that may be of rows."""
+    found = [_LINE.match(line) for line in text.splitlines()]
+    kept = [match for match in found if match is not None][-_LINES:]
+    return [LogLine(match[1], match[2], _known(match[3] or "")) for match in kept]
+
+
+def _known(word: str) -> str:
+    """Return a code of ours; of a text of the user's, nothing."""
+    return word if word in {*map(str, ErrorCode)} else ""
