@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.helpers import ContextOf
+from tests.support.helpers import ContextOf, fails_with
 from tests.support.status_steps import head_of_batch, write_rows
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
-from ytstream.ledger import batch_history, ledger_rows
+from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.ledger_rows import BatchRow, Head, Move, batch_row, head_row
+from ytstream.recovery import output_ownership
+from ytstream.spark import session
+from ytstream_tools.commands import replay_rejected
 from ytstream_tools.replay import rejected_replay, reread
-from ytstream_tools.replay.reread import PositionStatus
+from ytstream_tools.replay.rejected_replay import ReplayCounts
+from ytstream_tools.replay.reread import LedgerReads, PositionStatus
 
 START = datetime(2026, 11, 21, 10, tzinfo=UTC)
 
@@ -78,6 +84,80 @@ def test_without_a_rewind_no_batch_of_the_ledger_is_read(
     write_rows(context, _batch(queue, 1, 1, (0, 10)), skip, head)
     monkeypatch.setattr(batch_history, "batches", None)
     assert reread.read(context).of(queue, 0, 5, _time(9)) is PositionStatus.REJECTED
+
+
+@pytest.mark.parametrize(
+    ("moved", "status"),
+    [
+        ({0: (30, 0)}, PositionStatus.RENUMBERED),  # `earliest`
+        ({0: (10, 20)}, PositionStatus.RENUMBERED),  # a higher number, but of a row before
+        ({}, PositionStatus.RENUMBERED),
+        (None, PositionStatus.REJECTED),
+    ],
+)
+def test_a_row_of_a_removed_partition_stays_if_the_job_was_moved_since(
+    provisioned_of: ContextOf, moved: dict[int, tuple[int, int]] | None, status: PositionStatus
+) -> None:
+    """The rewound job reads it under another number, behind those of the last partition."""
+    context = provisioned_of("transactional")
+    queue = context.settings.queues[0]
+    head = head_of_batch(context, 1, ends={queue: {0: 30}}, retired={queue: {1: 20}})
+    write_rows(context, _batch(queue, 1, 1, (0, 10)), head_row(head))
+    if moved is not None:
+        write_rows(context, ledger_rows.move_row(2, Move("rewind", {queue: moved})))
+    assert reread.read(context).of(queue, 1, 5, _time(0.5)) is status
+
+
+def test_a_rewind_before_the_reshard_keeps_no_row_of_a_removed_partition(
+    provisioned_of: ContextOf,
+) -> None:
+    context = provisioned_of("transactional")
+    queue = _moved_back(context, 10)
+    head = head_of_batch(context, 4, ends={queue: {}}, retired={queue: {0: 20}})
+    write_rows(context, head_row(head))
+    readings = reread.read(context)
+    assert readings.of(queue, 0, 15, _time(1.5)) is PositionStatus.ACCEPTED
+    assert readings.of(queue, 0, 15, _time(3.5)) is PositionStatus.REJECTED
+
+
+def test_a_rewind_that_knows_no_former_position_counts_as_one_that_goes_back(
+    provisioned_of: ContextOf,
+) -> None:
+    """The ledger was lost, and the job has begun with the earliest rows."""
+    context = provisioned_of("transactional")
+    queue = context.settings.queues[0]
+    head = head_of_batch(context, 2, ends={queue: {0: 20}})
+    move = ledger_rows.move_row(2, Move("rewind", {queue: {}}))
+    write_rows(context, move, _batch(queue, 2, 3, (0, 20)), head_row(head))
+    assert reread.read(context).of(queue, 0, 5, _time(-9)) is PositionStatus.ACCEPTED
+
+
+def test_rows_of_removed_partitions_are_counted_among_those_that_stay(
+    provisioned_of: ContextOf,
+) -> None:
+    context = provisioned_of("transactional", "map", 1, rejects=True)
+    queue, counts = context.settings.queues[0], ReplayCounts()
+    found = [{"tablet_index": 1, "row_index": n, "time": _time(0)} for n in range(3)]
+    reads = LedgerReads({queue: {0: 9}}, retired={queue: {1: 3}}, rewound={queue: 2})
+    assert not rejected_replay._free(context, lambda _: (), reads, found, counts)
+    assert counts.stayed == 3
+    (reason,) = counts.reasons()
+    assert "a reshard has removed their partition" in reason
+
+
+def test_nothing_is_replayed_where_the_position_of_the_job_is_lost(
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every object but `rejected` was removed and provisioned: `run` fails with the same error."""
+    context = provisioned_of("transactional", "map", 1, rejects=True)
+    assert reread.read(context) == LedgerReads()  # the job has not started yet
+    output_ownership.write(context, positions.read(context.client, context.settings))
+    monkeypatch.setattr(session, "opened", None)
+    given = Namespace(dry_run=False, replace=False, remove_dropped=False)
+    with fails_with(ErrorCode.HEAD_LOST):
+        replay_rejected._run(context, given)
+    with fails_with(ErrorCode.HEAD_LOST):
+        reread.read(context)
 
 
 def test_a_chunk_has_as_many_rows_as_its_bytes_allow(

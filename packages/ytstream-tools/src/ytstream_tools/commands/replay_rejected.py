@@ -12,9 +12,10 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
     from ytstream.query import pipeline, supervisor
     from ytstream.spark import session
 
-    from ..replay import rejected_replay
+    from ..replay import rejected_replay, reread
 
     rejected_replay.verify_job(context.job)  # before Spark's start
+    reread.head_of(context)
     if not given.dry_run:
         rejected_replay.verify_keys(context, replace=given.replace)
     context = job_objects.sized(context)

@@ -71,13 +71,16 @@ class ReplayCounts:
     #: Rows that a later batch has accepted, and rows that the next batches read.
     accepted: int = 0
     coming: int = 0
+    #: Rows of removed partitions that may have been read again under other positions.
+    renumbered: int = 0
     is_removing: bool = False
 
     @property
     def stayed(self) -> int:
         """How many rows stay in `rejected`."""
         dropped = 0 if self.is_removing else self.dropped
-        return self.rejected + dropped + self.held + self.accepted + self.coming
+        read_again = self.accepted + self.coming + self.renumbered
+        return self.rejected + dropped + self.held + read_again
 
     def reasons(self) -> Iterator[str]:
         """Yield why rows stay."""
@@ -102,6 +105,12 @@ class ReplayCounts:
             )
         if self.coming:
             yield f"{self.coming} of them since the job reads them again: it was moved back"
+        if self.renumbered:
+            yield (
+                f"{self.renumbered} of them since a reshard has removed their partition, and a "
+                "`rewind` came later: the job reads them again under other positions, or has "
+                "done so"
+            )
 
 
 def replay(
@@ -111,8 +120,8 @@ def replay(
     """Replay all rejected rows; return how many passed and how many stay.
 
     With ``replace`` they may replace rows with the same key, and with ``remove_dropped`` those that
-    go into no output leave `rejected`. Raises JobError as verify_job() does, and for a row that
-    cannot be written. What was done before an error stays done.
+    go into no output leave `rejected`. Raises JobError as verify_job() and reread.read() do, and
+    for a row that cannot be written. What was done before an error stays done.
     """
     verify_job(context.job)
     verify_keys(context, replace=replace)
@@ -200,6 +209,8 @@ def _free(
             counts.accepted += 1
         elif reading is PositionStatus.NEXT:
             counts.coming += 1
+        elif reading is PositionStatus.RENUMBERED:
+            counts.renumbered += 1
         else:
             free.append(row)
     return free
