@@ -52,7 +52,7 @@ RUN = {
     f"python -m {PACKAGE} status --help": Run(0, "--max-lag"),
     "make why": Run(0, "killed: the last process was killed"),
     "make page": Run(0, "page.html: 3 batches until"),
-    f"python -m {PACKAGE} metrics": Run(0, "ytstream_lag_rows{", f"{PACKAGE} metrics --once"),
+    "make metrics": Run(0, "ytstream_lag_rows{", f"python -m {PACKAGE} metrics --once"),
     f"python -m {PACKAGE} alerts": Run(0, "YtstreamStalled"),
     f"python -m {PACKAGE} --version": Run(0, "ytstream "),
     "make confs": Run(0, "spark.sql.session.timeZone"),
@@ -74,6 +74,7 @@ RUN = {
 }
 #: Those that are run by another test: they need an operation, Spark, an index or the whole project.
 ELSEWHERE = {
+    "make ops": f"{TOOLS}/fleet/test_light.py",
     "make logs": "tests/faults/operations/test_operations.py",
     "make submit": "tests/faults/operations/test_operations.py",
     "make submit REPLACE=1": f"{TOOLS}/submitting/test_replacement.py",
@@ -150,8 +151,9 @@ def _words(project: Path, command: str) -> tuple[list[str], str]:
         return shlex.split(command.removeprefix("python -m "))[1:], ""
     done = make(project, "-n", *shlex.split(command)[1:])
     for line in done.stdout.splitlines():
-        if f" -m {PACKAGE} " in line:
-            return shlex.split(line.partition(f" -m {PACKAGE} ")[2]), ""
+        # Without an environment, a command for a person on call is one of the tools'.
+        if found := re.match(rf'"[^"]+" -m (?:{PACKAGE}|ytstream_tools) (.*)', line):
+            return shlex.split(found[1]), ""
     return [], done.stderr
 
 

@@ -164,7 +164,7 @@ def test_every_command_they_name_exists(project: Path) -> None:
     # An aggregate has no watermark, so nothing says until when it is complete.
     is_timed = "| processing | `aggregate` |" not in text_of(project)
     timed = {"complete-until"} if is_timed else set()
-    always = {"submit", "status", "metrics", "alerts", "rehearse", "capture"}
+    always = {"submit", "status", "alerts", "rehearse", "capture"}
     assert named == always | timed
     assert named <= {*registry().commands}
 

@@ -7,6 +7,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -56,18 +57,42 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
 
 
 def _command(import_job: Callable[[], Job], command: Command, given: argparse.Namespace) -> int:
-    log.set_up()
+    loaded: list[Settings] = []
+
+    def work() -> int:
+        verify(declared := user_errors.imported(import_job))
+        loaded.append(settings := load(given.config))
+        job = declared.reading(len(settings.queues))
+        verify_configuration(job, settings, guarantee_of(job))
+        if command.offline is not None:
+            with explained(settings):
+                return command.offline(job, settings, given.config)
+        client = cast("Client", None)
+        return execute(
+            command, JobContext(client, settings, job, guarantee_of(job), given.config), given
+        )
+
+    def ended(error: JobError) -> None:
+        if command.name == "run":
+            abort_own_operation.end(error, loaded[0].proxy if loaded else None)
+
     if command.starts_cluster:
         environment.leave_clusters()
-    settings: Settings | None = None
+    return reported(command.name, work, ended)
+
+
+def reported(
+    name: str, work: Callable[[], int], ended: Callable[[JobError], None] = lambda _: None
+) -> int:
+    """Do the work of the command ``name``; return its exit code, or report what it raises.
+
+    ``ended`` is told of a JobError.
+    """
+    log.set_up()
     try:
         for number in (signal.SIGINT, signal.SIGTERM):  # the imports are over
             signal.signal(number, signal.default_int_handler)
-        verify(declared := user_errors.imported(import_job))
-        settings = load(given.config)
-        job = declared.reading(len(settings.queues))
-        verify_configuration(job, settings, guarantee_of(job))
-        return _run(command, job, settings, given)
+        return work()
     except (JobError, RestartableError) as error:
         hint = ""
         if isinstance(error, RestartableError):
@@ -76,8 +101,8 @@ def _command(import_job: Callable[[], Job], command: Command, given: argparse.Na
             )
             hint = f"\n  -> {advice}"
         log.fail(f"{error}{hint}", error.code)
-        if isinstance(error, JobError) and command.name == "run":
-            abort_own_operation.end(error, settings.proxy if settings is not None else None)
+        if isinstance(error, JobError):
+            ended(error)
         return 3 if isinstance(error, SupersededError) else 1
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
@@ -85,7 +110,7 @@ def _command(import_job: Callable[[], Job], command: Command, given: argparse.Na
             raise
         package = missing.replace("_", "-")
         log.fail(
-            f"`{command.name}` needs the package {package}, which is not installed here\n"
+            f"`{name}` needs the package {package}, which is not installed here\n"
             f"  -> {remedy(missing)}",
             ErrorCode.NOT_INSTALLED,
         )
@@ -97,21 +122,18 @@ def _command(import_job: Callable[[], Job], command: Command, given: argparse.Na
         return 130
 
 
-def _run(command: Command, job: Job, settings: Settings, given: argparse.Namespace) -> int:
-    if command.offline is not None:
-        with explained(settings):
-            return command.offline(job, settings, given.config)
+def execute(command: Command, unconnected: JobContext, given: argparse.Namespace) -> int:
+    """Connect the job to its cluster and run a command there; return its exit code."""
+    settings = unconnected.settings
     print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
     if settings.accept:
         print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
     if command.without_cluster is not None:
-        unconnected = JobContext(cast("Client", None), settings, job, guarantee_of(job))
         code = command.without_cluster(unconnected, given)
         if code is not None:
             return code
     with explained(settings):
-        client = connect(settings)
-        context = JobContext(client, settings, job, guarantee_of(job), given.config)
+        context = replace(unconnected, client=connect(settings))
         if command.before is not None:
             command.before(context)
         if command.tables is not RequiredTables.NONE:

@@ -1,6 +1,7 @@
 """What a submit starts, as values: sizes, files, version and commit. Asks no cluster."""
 
 import os
+import re
 import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,6 +54,8 @@ class LaunchPlan:
     #: The version of pyproject.toml, and git's commit; empty where there is none.
     version: str
     commit: str
+    #: The repository's address; empty where git knows none.
+    repository: str = ""
     #: What tells this start from others: see ytstream_tools/submitting/fingerprint.py.
     identity: Mapping[str, Any] = field(default_factory=dict)
 
@@ -115,6 +118,7 @@ def plan_of(context: JobContext, config: Path, words: Sequence[str]) -> LaunchPl
         words,
         _version(root),
         _commit(root),
+        _repository(root),
     )
 
 
@@ -140,9 +144,19 @@ def parameters(plan: LaunchPlan) -> dict[str, str]:
         "runtime": __version__,
         "job": plan.context.job.name,
         "ledger": settings.ledger,
+        **({"repository": plan.repository} if plan.repository else {}),
         **plan.identity,
     }
-    both: dict[str, object] = {"annotations": {**submit.annotations, operation.NOTE: note}}
+    links = {
+        "Repository": plan.repository,
+        "Commit": plan.commit,
+        "Runbook": settings.runbook_url,
+        "Ledger": settings.ledger,
+    }
+    # The web interface shows it; SPYT's driver adds its own lines, which the cluster merges.
+    description = {name: value for name, value in links.items() if value}
+    given = {"description": description, **submit.annotations, operation.NOTE: note}
+    both: dict[str, object] = {"annotations": given}
     if submit.acl:
         both["acl"] = [{"action": "allow", **entry} for entry in submit.acl]
     drivers = dict(both)
@@ -247,15 +261,26 @@ def _version(root: Path) -> str:
 
 def _commit(root: Path) -> str:
     """Return git's commit of the repository, with "+" where files differ from it."""
+    commit = _git(root, "rev-parse", "--short=12", "HEAD")
+    return f"{commit}+" if commit and _git(root, "status", "--porcelain") else commit
 
-    def git(*words: str) -> str:
-        quiet = {**environment.kept(os.environ, environment.GIT), "GIT_OPTIONAL_LOCKS": "0"}
-        line = ["git", "-C", str(root), *words]
-        done = subprocess.run(line, capture_output=True, text=True, check=False, env=quiet)
-        return done.stdout.strip() if done.returncode == 0 else ""
 
+def _repository(root: Path) -> str:
+    """Return the address of git's remote, without a user and a password."""
+    return without_secret(_git(root, "remote", "get-url", "origin"))
+
+
+def without_secret(address: str) -> str:
+    """Return an address without what stands before the host: a token, mostly."""
+    return re.sub(r"^(\w+://)[^/@]*@", r"\1", address)
+
+
+def _git(root: Path, *words: str) -> str:
+    """Return what git says; empty where it says nothing, or is not there."""
+    quiet = {**environment.kept(os.environ, environment.GIT), "GIT_OPTIONAL_LOCKS": "0"}
+    line = ["git", "-C", str(root), *words]
     try:
-        commit = git("rev-parse", "--short=12", "HEAD")
-        return f"{commit}+" if commit and git("status", "--porcelain") else commit
+        done = subprocess.run(line, capture_output=True, text=True, check=False, env=quiet)
     except OSError:
         return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

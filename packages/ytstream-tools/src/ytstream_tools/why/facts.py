@@ -8,7 +8,7 @@ so all of them may go into a ticket.
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -151,9 +151,7 @@ def collect(unconnected: JobContext) -> Facts:
         client = connect(settings)
     except (JobError, RestartableError) as error:
         return base(refused=error.code)
-    context = JobContext(
-        client, settings, unconnected.job, unconnected.guarantee, unconnected.config
-    )
+    context = replace(unconnected, client=client)
     unread: dict[str, ErrorCode] = {}
     for part, read in _PARTS.items():
         try:

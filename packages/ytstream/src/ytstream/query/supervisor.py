@@ -49,6 +49,7 @@ from . import pipeline, reference_table
 from .batch import Batch, ClosedError
 from .batch_outcome import failed_of, last_report
 from .idle_signal import IdleSignal
+from .operation_note import OperationNote
 from .outage_log import OutageLog
 from .progress import ProgressMonitor
 from .stall_watchdog import LOOK_SECONDS, Watchdog, finished_tasks
@@ -223,6 +224,7 @@ class QueryRunner:
             partial(first_look.look, query, self.epoch),
             partial(batch.static_tables.publish, client, settings),
             partial(self.teller.tell, impatient),
+            OperationNote(impatient, lambda: watch.queues).tick,
         ]
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         while query.isActive:

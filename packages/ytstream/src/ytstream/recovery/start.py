@@ -34,6 +34,7 @@ from . import (
     checkpoint_repair,
     epoch,
     job_ownership,
+    job_record,
     output_ownership,
     resharded_queue,
     state_check,
@@ -91,6 +92,7 @@ def start(context: JobContext, tablets: Tablets, mine: Epoch) -> StartPlan:
     found = positions.read(context.client, context.settings)
     plan = decide(context, found)
     begin(context, tablets, mine, found, plan)
+    job_record.write(context)
     return plan
 
 

@@ -1,0 +1,1 @@
+"""`fleet`: all jobs that a token may see, in one table."""

@@ -1,0 +1,47 @@
+"""The table and the JSON of `fleet`."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from ytstream.text_table import counted, duration, table
+
+from .reading import FleetJob, JobState
+
+#: Raised when a field goes or changes its meaning; a new field leaves it.
+VERSION = 1
+_CALM = (JobState.RUNNING, JobState.STOPPED, JobState.NEVER)
+
+
+def text(found: Sequence[FleetJob]) -> str:
+    """Return the table for people, and how many jobs need somebody."""
+    header = (
+        "job", "state", "lag", "last batch", "restarts", "alerts", "owner", "guarantee",
+        "ytstream", "commit", "repository", "ledger",
+    )  # fmt: skip
+    rows = [
+        (
+            job.job or "not known",
+            f"{job.state} ({job.why})" if job.why else str(job.state),
+            "" if job.lag is None else job.lag,
+            "" if job.seconds is None else f"{duration(job.seconds)} ago",
+            "" if job.restarts is None else job.restarts,
+            ", ".join(job.alerts),
+            job.owner,
+            job.guarantee,
+            job.runtime or "before 1.1",
+            job.commit,
+            job.repository,
+            job.ledger,
+        )
+        for job in found
+    ]
+    urgent = sum(bool(job.alerts) or job.state not in _CALM for job in found)
+    needs = "needs" if urgent == 1 else "need"
+    return f"{table(header, rows)}\n\n{counted(len(found), 'job')}, {urgent} {needs} somebody"
+
+
+def document(found: Sequence[FleetJob]) -> str:
+    """Return the same as JSON."""
+    jobs = [asdict(job) for job in found]
+    return json.dumps({"version": VERSION, "jobs": jobs}, ensure_ascii=False, indent=2)

@@ -1,0 +1,160 @@
+"""The job as an attribute of its ledger: what a person without the repository needs to look at it.
+
+Every start writes it. It has no secret: settings of Spark and of [submit] are left out, as they may
+hold some.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from yt.common import YtError
+
+from ..cluster import operation
+from ..cluster.client import Client
+from ..errors import JobError
+from ..errors.error_codes import ErrorCode
+from ..job import Job, JobContext
+from ..settings.job_settings import Settings
+from ..settings.submit_section import SubmitSection
+from ..version import __version__
+
+#: The attribute.
+RECORD = "ytstream_settings"
+#: The attribute that the web interface shows as text (YTsaurus documentation, "Annotations").
+_ANNOTATION = "annotation"
+#: Begins an annotation that was written here.
+_OURS = "A table of the ytstream job "
+#: Raised when a field goes or changes its meaning.
+_VERSION = 1
+#: Starts that are remembered, and for how long.
+_STARTS, _PERIOD = 200, timedelta(days=1)
+_PLAIN = (
+    "proxy", "consumer", "checkpoint", "ledger", "reference", "max_rows_per_partition", "pool",
+    "proxy_role", "runbook_url", "account", "tablet_cell_bundle",
+)  # fmt: skip
+
+
+def write(context: JobContext, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    """Write the record, with this start; a cluster that is away is not told."""
+    client, ledger = context.client, context.settings.ledger
+    with suppress(YtError, OSError):
+        former = _of(client, ledger)
+        since = now() - _PERIOD
+        starts = [one for one in former.get("starts", ()) if datetime.fromisoformat(one) > since]
+        own = operation.own()
+        running = operation.get(client, own) if own is not None else None
+        starts = [*starts, now().isoformat(timespec="seconds")][-_STARTS:]
+        note = running.note if running is not None else former.get("note", {})
+        record = record_of(context, starts, note)
+        client.set(f"{ledger}/@{RECORD}", record)
+        _annotate(context, annotation_of(record))
+
+
+def record_of(
+    context: JobContext, starts: Sequence[str], note: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the record."""
+    job, settings = context.job, context.settings
+    return {
+        "version": _VERSION,
+        "runtime": __version__,
+        "job": job.name,
+        "processing": job.processing,
+        "guarantee": job.guarantee,
+        "outputs": dict(settings.outputs),
+        "static": [*job.static],
+        "reject": [*job.reject],
+        "queues": [*settings.queues],
+        "alias": settings.alias,
+        **{name: value for name in _PLAIN if (value := getattr(settings, name)) is not None},
+        "starts": [*starts],
+        "note": {key: str(note[key]) for key in ("version", "commit", "repository") if key in note},
+    }
+
+
+def annotation_of(record: Mapping[str, Any]) -> str:
+    """Return what the web interface shows at each of the job's tables; Cypress takes ASCII only."""
+    links = {
+        "Repository": record["note"].get("repository"),
+        "Commit": record["note"].get("commit"),
+        "Runbook": record.get("runbook_url"),
+        "Ledger": record["ledger"],
+    }
+    lines = [f"{_OURS}{record['job']}", *(f"{k}: {v}" for k, v in links.items() if v)]
+    return "\n\n".join(lines).encode("ascii", "backslashreplace").decode()
+
+
+def _annotate(context: JobContext, text: str) -> None:
+    """Write the links on the tables of the job; those that a person has annotated stay as is."""
+    settings = context.settings
+    for path in (settings.consumer, settings.ledger, *settings.outputs.values()):
+        former = str(context.client.get_attribute(path, _ANNOTATION, None) or "")
+        if former != text and (not former or former.startswith(_OURS)):
+            context.client.set(f"{path}/@{_ANNOTATION}", text)
+
+
+def read(client: Client, ledger: str) -> Mapping[str, Any]:
+    """Return the record. Raises JobError where there is none, or one of a newer version."""
+    found = _of(client, ledger)
+    if not found:
+        raise JobError(
+            f"{ledger} does not say whose ledger it is: no job has started with it since ytstream "
+            f"{__version__}",
+            "correct the path; or use the commands of the job's repository, after `make setup`",
+            code=ErrorCode.NO_LEDGER,
+        )
+    if int(found.get("version", 0)) > _VERSION:
+        raise JobError(
+            f"the record of {ledger} is of a newer ytstream: {found.get('runtime')}",
+            "install that version",
+            code=ErrorCode.NO_LEDGER,
+        )
+    return found
+
+
+def _of(client: Client, ledger: str) -> Mapping[str, Any]:
+    found = client.get_attribute(ledger, RECORD, None)
+    return plain(found) if isinstance(found, Mapping) else {}
+
+
+def plain(value: Any) -> Any:
+    """Return a value of the client's as Python's own: its types have attributes."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    return int(value) if isinstance(value, int) else str(value)
+
+
+def settings_of(record: Mapping[str, Any], proxy: str) -> Settings:
+    """Return the settings of the job, as far as looking at it needs them."""
+    named = {name: record[name] for name in _PLAIN if name in record}
+    settings = Settings(
+        **{**named, "proxy": proxy},
+        queues=tuple(record["queues"]),
+        outputs=dict(record["outputs"]),
+    )
+    return replace(settings, submit=SubmitSection(alias=record["alias"]))
+
+
+def job_of(record: Mapping[str, Any]) -> Job:
+    """Return the job's declaration without its code: no columns, no transform()."""
+    return Job(
+        name=record["job"],
+        processing=record["processing"],
+        guarantee=record["guarantee"],
+        queue=(),
+        outputs=dict.fromkeys(record["outputs"], ()),
+        transform=_not_here,
+        static=tuple(record["static"]),
+        reject=dict.fromkeys(record["reject"], ""),
+    )
+
+
+def _not_here(*_: object) -> Any:
+    raise NotImplementedError
