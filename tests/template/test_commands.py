@@ -63,6 +63,8 @@ RAN = {
     "::test_the_transcript_holds",
     r"python -m <package> alerts .*": f"{TOOLS}/status/test_alert_rules.py"
     "::test_the_command_prints_the_rules",
+    r"python -m ytstream_tools why .*": f"{TOOLS}/fleet/test_light.py"
+    "::test_commands_run_without_spark_and_without_the_repository",
     r"python -m <package> page .*": f"{TOOLS}/report/test_html_page.py"
     "::test_the_command_writes_one_file_and_nothing_else",
     r"python -m <package> check --permissions .*": f"{YTSTREAM}/provisioning/test_permissions.py"

@@ -35,6 +35,11 @@ def main(words: Sequence[str] | None = None) -> int:
     given = parser().parse_args(words)
     if given.command == fleet.NAME:
         return cli.reported(fleet.NAME, lambda: fleet.run(given))
+    if given.command == "dashboard":
+        from .status import dashboard
+
+        print(dashboard.text())
+        return 0
     command = next(one for one in COMMANDS if one.name == given.command)
     return cli.reported(command.name, lambda: _run(command, given))
 
@@ -85,6 +90,7 @@ def parser() -> argparse.ArgumentParser:
         added.add_argument("--ledger", metavar="PATH", help="the job's ledger: it says the rest")
         command.add_to(added)
     fleet.add_to(commands.add_parser(fleet.NAME, help=fleet.HELP, description=fleet.HELP))
+    commands.add_parser("dashboard", help="Print a Grafana dashboard for what `metrics` serves.")
     return made
 
 

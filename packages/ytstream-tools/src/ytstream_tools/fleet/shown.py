@@ -29,7 +29,7 @@ def text(found: Sequence[FleetJob]) -> str:
             ", ".join(job.alerts),
             job.owner,
             job.guarantee,
-            job.runtime or "before 1.1",
+            job.runtime or "not known",
             job.commit,
             job.repository,
             job.ledger,
