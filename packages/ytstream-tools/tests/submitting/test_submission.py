@@ -968,3 +968,37 @@ def test_a_full_disk_is_not_taken_for_the_cluster(context: JobContext) -> None:
 def test_a_shipped_configuration_holds_any_text(text: str) -> None:
     values = {"submit": {"title": text, text: [text]}}
     assert tomllib.loads(toml_file.dump(values)) == values
+
+
+# -- what the operation's page links to
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://user:secret@git.example.com/bids.git", "https://git.example.com/bids.git"),
+        ("https://secret@git.example.com/bids.git", "https://git.example.com/bids.git"),
+        ("https://git.example.com/bids.git", "https://git.example.com/bids.git"),
+        ("git@git.example.com:team/bids.git", "git@git.example.com:team/bids.git"),
+    ],
+)
+def test_an_address_of_a_repository_is_shown_without_its_secret(address: str, shown: str) -> None:
+    assert launch_plan.without_secret(address) == shown
+
+
+def test_the_operation_links_to_repository_commit_and_runbook(
+    context: JobContext, tmp_path: Path
+) -> None:
+    url = "https://git.example.com/bids/operations.md"
+    settings = replace(context.settings, runbook_url=url)
+    made = plan_of(replace(context, settings=settings), tmp_path)
+    made = replace(made, repository="https://git.example.com/bids")
+    given = launch_plan.parameters(made)["spark.ytsaurus.driver.operation.parameters"]
+    annotations = yson.loads(given.encode())["annotations"]
+    assert {str(key): str(value) for key, value in annotations["description"].items()} == {
+        "Repository": "https://git.example.com/bids",
+        "Commit": "abc",
+        "Runbook": url,
+        "Ledger": settings.ledger,
+    }
+    assert annotations["ytstream"]["repository"] == "https://git.example.com/bids"

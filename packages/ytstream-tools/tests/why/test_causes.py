@@ -24,7 +24,7 @@ from ytstream.cluster.client import connect
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
-from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
+from ytstream.ledger.ledger_rows import BatchRow, Head, Totals, batch_row, head_row
 from ytstream.provisioning import job_objects, permissions
 from ytstream.recovery import job_ownership
 from ytstream.recovery.epoch import Epoch
@@ -249,6 +249,23 @@ def _behind(job: Job) -> None:
     job.change = later
 
 
+def _rows_lost(job: Job) -> None:
+    job.write(totals=Totals(100, {"output": 90, "rejected": 9}))
+
+
+def _rows_rejected(job: Job) -> None:
+    ended = NOW
+    done = BatchRow(
+        {job.queue: {0: (0, 10)}}, {"output": 9, "rejected": 1}, ended, ended,
+        rejected={"too old": 1},
+    )  # fmt: skip
+    write_rows(job.context, batch_row(Head(epoch=3, batch=0, number=1), done))
+
+
+def _restarted(job: Job) -> None:
+    job.write(epoch=9)
+
+
 def _runs(job: Job) -> None:
     send(job.context, 4)
 
@@ -275,6 +292,9 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _failed: "failed",
     _killed: "killed",
     _behind: "behind",
+    _rows_lost: "unequal",
+    _rows_rejected: "rejected",
+    _restarted: "restarts",
     _runs: "works",
 }
 

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from ytstream.cluster.operation import DRIVER, EXECUTOR
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.job import REJECTED
 from ytstream.recovery.lock import PING_SECONDS
 from ytstream.text_table import counted, duration
 
@@ -25,6 +26,8 @@ _SILENT_PINGS = 3
 _STALLED_SECONDS = 600.0
 #: A job whose rows wait for less keeps up.
 _BEHIND_SECONDS = 300.0
+#: More rejected rows, and more starts in a day, are worth a look: as the alerts have it.
+_REJECTED_SHARE, _STARTS = 0.05, 3
 #: An attempt that ended longer ago explains nothing now.
 _RECENT_SECONDS = 3600.0
 #: NJobProxy::EErrorCode::MemoryLimitExceeded (YTsaurus, yt/yt/ytlib/job_proxy/public.h).
@@ -311,6 +314,50 @@ def _stopped(found: Facts) -> Finding | None:
     return Finding("the job was stopped, and nothing failed", (found.make("submit"),))
 
 
+def _unequal(found: Facts) -> Finding | None:
+    """Return that a map has written other rows than it has read."""
+    head = found.head
+    if head is None or not found.is_one_to_one or not head.totals.read:
+        return None
+    written = sum(head.totals.written.get(name, 0) for name in ("output", REJECTED))
+    if (difference := head.totals.read - written) == 0:
+        return None
+    return Finding(
+        f"a map has read {counted(abs(difference), 'row')} {'more' if difference > 0 else 'less'} "
+        "than it has written, since its first batch",
+        ("if transform() leaves rows out: nothing, remove the alert's rule",
+         f"else find the release: {found.make('status')} lists the versions; correct transform.py, "
+         f"then {found.make('submit REPLACE=1')}"),
+    )  # fmt: skip
+
+
+def _rejected(found: Facts) -> Finding | None:
+    status = found.status
+    if status is None:
+        return None
+    read, kept_out = sum(batch.read for batch in status.batches), sum(status.rejected.values())
+    if not read or kept_out <= _REJECTED_SHARE * read:
+        return None
+    reasons = sorted(status.rejected.items(), key=lambda pair: -pair[1])
+    return Finding(
+        f"{100 * kept_out / read:.0f}% of the rows of the last "
+        f"{counted(len(status.batches), 'batch')} were rejected: "
+        + ", ".join(f"{rows} {reason}" for reason, rows in reasons if rows),
+        ("ask the queue's producer what has changed",
+         f"if REJECT of transform.py is wrong: correct it, then {found.make('submit REPLACE=1')}"),
+    )  # fmt: skip
+
+
+def _restarts(found: Facts) -> Finding | None:
+    status = found.status
+    if status is None or status.process != ProcessState.RUNNING or status.epochs <= _STARTS:
+        return None
+    return Finding(
+        f"the job has started {counted(status.epochs, 'time')} again in the last day",
+        (f"{found.make('logs')}: lines with `failure` say why",),
+    )
+
+
 def _behind(found: Facts) -> Finding | None:
     """Return that batches run, one full one after the other, and rows wait."""
     status = found.status
@@ -367,6 +414,9 @@ CAUSES: Sequence[Cause] = (
     Cause("failed", _failed),
     Cause("killed", _killed),
     Cause("stopped", _stopped),
+    Cause("unequal", _unequal),
+    Cause("rejected", _rejected),
+    Cause("restarts", _restarts),
     Cause("behind", _behind),
     Cause("idle", _idle, is_healthy=True),
     Cause("works", _works, is_healthy=True),

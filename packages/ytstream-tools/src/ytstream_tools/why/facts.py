@@ -20,7 +20,7 @@ from ytstream.cluster.client import Client, connect, explained, facts
 from ytstream.cluster.operation import DRIVER, EXECUTOR, Operation
 from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.job import JobContext
+from ytstream.job import REJECTED, JobContext
 from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.positions import MARKER
 from ytstream.provisioning import permissions
@@ -128,6 +128,8 @@ class Facts:
     missing_to_read: Sequence[str] = ()
     missing_to_stop: Sequence[str] = ()
     runtime: str = __version__
+    #: Whether each row that is read is written once: a map without further outputs.
+    is_one_to_one: bool = False
 
     @property
     def head(self) -> Head | None:
@@ -165,7 +167,9 @@ def collect(unconnected: JobContext) -> Facts:
             found |= _of_operation(context, status)
     except (JobError, RestartableError) as error:
         unread["operation"] = error.code
-    return base(unread=unread, **found)
+    job = unconnected.job
+    is_one_to_one = job.processing == "map" and {*job.outputs} <= {"output", REJECTED}
+    return base(unread=unread, is_one_to_one=is_one_to_one, **found)
 
 
 def _tables(context: JobContext) -> dict[str, Any]:
