@@ -11,11 +11,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from yt.wrapper.common import forbidden_inside_job
 
 import ytstream
 from local_extensions.versions import pin
 from tests.support.examples import example, settings_of
 from ytstream import JobError
+from ytstream.cluster.client import client_of
 from ytstream.declaration import archive
 from ytstream.job import PROCESSINGS
 from ytstream.settings import toml_file
@@ -35,6 +37,34 @@ def _run(code: str) -> str:
         text=True,
         check=True,
     ).stdout
+
+
+@pytest.mark.parametrize("module", ["ytstream", "ytstream.entry", "ytstream.cli"])
+def test_importing_takes_no_setting_of_ytsaurus_client_from_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    settings = {
+        "YT_USE_TOKEN": "true",
+        "YT_LOG_LEVEL": "ZZZ",
+        "YT_CONFIG_PATCHES": "{{",
+        "RECEIVE_TOKEN_FROM_SSH_SESSION": "yes",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / ".yt").mkdir()
+    (tmp_path / ".yt/config").write_text("{{")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    code = f"import os, {module}, yt.wrapper; print(os.environ['YT_USE_TOKEN'], os.environ['HOME'])"
+    assert _run(code) == f"true {tmp_path}\n"
+
+
+def test_requests_are_not_refused_by_a_setting_of_the_shell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("YT_FORBID_REQUESTS_FROM_JOB", "true")
+    monkeypatch.setenv("YT_ALLOW_HTTP_REQUESTS_TO_YT_FROM_JOB", "no")
+    client_of("127.0.0.1:1", "")
+    forbidden_inside_job(lambda: None)()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ It needs the standard library, pyspark, SPYT and ytsaurus-client only. A job han
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
 """
 
+from .settings import client_import  # noqa: F401, I001 - before what imports ytsaurus-client
 from .declaration.checked_state import checked_state
 from .declaration.latest_per_key import latest
 from .errors import JobError, RestartableError

@@ -109,6 +109,22 @@ def test_this_machine_is_reached_without_a_proxy(
     assert os.environ["NO_PROXY"].count("localhost") == 1
 
 
+@pytest.mark.parametrize("star", ["*", "*,.local", "*,", " * ", "intra,*"])
+@pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
+def test_a_star_in_no_proxy_is_for_every_address(
+    monkeypatch: pytest.MonkeyPatch, name: str, star: str
+) -> None:
+    for variable in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    for variable in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(variable, star if variable == name else "")
+    environment.reach_this_machine()
+    with requests.Session() as session:
+        for address in ("127.0.0.1:80", "cluster.example.com"):
+            found = session.merge_environment_settings(f"http://{address}/", {}, None, None, None)
+            assert not found["proxies"]
+
+
 def test_git_is_asked_about_the_folder_that_is_named() -> None:
     named = subprocess.run(
         ["git", "rev-parse", "--local-env-vars"], capture_output=True, text=True, check=True

@@ -93,7 +93,8 @@ def client_of(proxy: str, token: str, *, patient: bool = True) -> Client:
     """Return a client that has not asked the cluster yet."""
     # Inside a job the client refuses all requests without it (yt/wrapper/common.py,
     # forbidden_inside_job).
-    os.environ.setdefault("YT_ALLOW_HTTP_REQUESTS_TO_YT_FROM_JOB", "1")
+    os.environ["YT_ALLOW_HTTP_REQUESTS_TO_YT_FROM_JOB"] = "1"
+    os.environ.pop("YT_FORBID_REQUESTS_FROM_JOB", None)
     environment.reach_this_machine()
     # It logs each retry with all headers; what is raised is explained.
     logging.getLogger("Yt").setLevel(logging.CRITICAL)

@@ -9,7 +9,8 @@ import locale
 import os
 import re
 import socket
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
 #: Spark's options in place of PYSPARK_SUBMIT_ARGS: the tests make their JVMs cheaper with it.
@@ -29,6 +30,10 @@ CLUSTER = (
         r"YT_\w+",
         "They name the cluster, the token and the client's settings of another piece of work; "
         "such a run knows its cluster, and must never talk to that one.",
+    ),
+    VariablePattern(
+        "RECEIVE_TOKEN_FROM_SSH_SESSION",
+        "Another source of a token for ytsaurus-client (yt/wrapper/http_helpers.py).",
     ),
 )
 #: For a JVM that runs Spark on this machine.
@@ -69,6 +74,23 @@ def drop(environment: MutableMapping[str, str], *tables: tuple[VariablePattern, 
         del environment[name]
 
 
+@contextmanager
+def replaced(environment: Mapping[str, str]) -> Iterator[None]:
+    """Let this process have that environment, and its own one again afterwards."""
+    own = dict(os.environ)
+    try:
+        _set(environment)
+        yield
+    finally:
+        _set(own)
+
+
+def _set(environment: Mapping[str, str]) -> None:
+    for name in os.environ.keys() - environment.keys():
+        del os.environ[name]
+    os.environ.update(environment)
+
+
 def leave_clusters(environment: MutableMapping[str, str] = os.environ) -> None:
     """Let this process and its children see no cluster but the minicluster that they start."""
     drop(environment, CLUSTER)
@@ -83,9 +105,9 @@ def reach_this_machine(environment: MutableMapping[str, str] = os.environ) -> No
     for name in ("no_proxy", "NO_PROXY"):  # requests takes the first that is set
         given = environment.get(name) or environment.get(name.swapcase(), "")
         listed = [part.strip() for part in given.split(",") if part.strip()]
-        if "*" not in listed:
-            here = ("127.0.0.1", "localhost", "::1", "[::1]", socket.gethostname())
-            environment[name] = ",".join(dict.fromkeys([*listed, *here]))
+        here = ("127.0.0.1", "localhost", "::1", "[::1]", socket.gethostname())
+        # urllib takes a star for every address only where it is the whole text (proxy_bypass).
+        environment[name] = "*" if "*" in listed else ",".join(dict.fromkeys([*listed, *here]))
 
 
 def prepare_spark(
