@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from minicluster.client import Entry
 from tests.faults.sweep import history, oracle
 from tests.faults.sweep.cases import Case
-from tests.faults.sweep.faults import Cause, cause_of
+from tests.faults.sweep.injection import Cause, cause_of
 from tests.faults.sweep.life import StalledError, end_queries
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.scene import Scene

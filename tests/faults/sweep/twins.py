@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.faults.sweep import cases, lane, results
 from tests.faults.sweep.cases import Case
-from tests.faults.sweep.faults import armed, verify
+from tests.faults.sweep.injection import armed, verify
 from tests.faults.sweep.play import HELD, play
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.points import Point

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConflictError
 from . import ledger_rows
-from .batch_ranges import Ranges
+from .batch_begin_and_end import Ranges
 from .ledger_rows import BatchRow, Head
 from .positions import Select
 

@@ -35,7 +35,7 @@ from ..errors import JobError, RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..ledger import batch_commit, ledger_rows, positions
-from ..ledger.batch_ranges import Ranges, ranges
+from ..ledger.batch_begin_and_end import Ranges, ranges
 from ..ledger.ledger_rows import BatchRow, Head, batch_name
 from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head

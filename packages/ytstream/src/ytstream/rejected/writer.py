@@ -30,7 +30,7 @@ from ..connector.transform_plan import observed_name
 from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
-from ..ledger.batch_ranges import Ranges
+from ..ledger.batch_begin_and_end import Ranges
 from ..outputs.sink import write
 from . import collected, tagging
 from .limit import rejected

@@ -2,14 +2,14 @@
 
 from ..service import METHODS
 from . import (
+    bulk_reading,
     cypress,
+    dynamic_table_rows,
     files,
     objects,
     operations,
     proxy,
     queues,
-    reading,
-    tables,
     tablets,
     transactions,
     writing,
@@ -17,14 +17,14 @@ from . import (
 
 __all__ = [
     "METHODS",
+    "bulk_reading",
     "cypress",
+    "dynamic_table_rows",
     "files",
     "objects",
     "operations",
     "proxy",
     "queues",
-    "reading",
-    "tables",
     "tablets",
     "transactions",
     "writing",
