@@ -28,6 +28,8 @@ EXTRAS: Mapping[str, str] = {
 }
 #: A kind of which a batch takes many times as long: fewer rows show as much.
 _SLOW_KINDS = {"sessions": 5}
+#: So a batch that fills a state brings no more than a million keys.
+_MOST_KEYS_OF_A_ROW = 20
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Case:
     tablets: int = 4
     #: Rows of a batch, where it is not the size's.
     rows: int = 0
-    #: Keys of the state, where the case is about their number.
+    #: Keys of the state, where the case is about their number; see jobs.py for how they get there.
     keys: int = 0
     #: Columns of a row, where the case is about its width.
     columns: int = 0
@@ -106,10 +108,24 @@ class Case:
         wanted = min(wanted, size.most_rows)
         return max(1, wanted // self.tablets) * self.tablets
 
+    def state_keys(self, size: Size) -> int:
+        """Return how many keys the state has while batches are measured."""
+        return min(self.keys, size.most_rows * 50)
+
+    def keys_of_a_row(self, size: Size) -> int:
+        """Return how many keys a row brings that comes before the measured batches."""
+        return max(1, min(_MOST_KEYS_OF_A_ROW, self.state_keys(size) // self.batch_rows(size)))
+
     def known_batches(self, size: Size) -> int:
         """Return how many batches come before the measured ones: until every key was seen."""
-        keys = min(self.keys, size.most_rows * 10)
-        return max(1, -(-keys // self.batch_rows(size)))
+        brought = self.batch_rows(size) * self.keys_of_a_row(size)
+        return max(1, -(-self.state_keys(size) // brought))
+
+    @property
+    def point(self) -> str:
+        """The case among those of its curve, as people read it."""
+        number = f"{int(self.name.split('-')[-1]):,}"
+        return f"{self.processing}, {number}" if self.keys else number
 
     def written(self) -> dict[str, Any]:
         """Return the case as it is stored."""
@@ -139,8 +155,9 @@ def _all() -> Iterator[Case]:
         yield Case(f"one-core-{guarantee}", guarantee, "map", cores=1)
 
 
-_MAP, _TOTALS, BOTH = ("transactional", "map"), ("transactional", "aggregate"), (LISTING, JOB)
+_MAP, BOTH = ("transactional", "map"), (LISTING, JOB)
 _LOOSE_MAP = ("at_least_once", "map")
+
 CASES: Mapping[str, Case] = {case.name: case for case in _all()}
 #: Name of a curve -> what grows -> its cases.
 CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
@@ -198,8 +215,17 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
     "curve-state": (
         "keys of the state",
         tuple(
-            Case(f"curve-state-{n}", *_TOTALS, rows=50_000, keys=n, only=(JOB,), most_rounds=2)
-            for n in (10_000, 100_000, 1_000_000)
+            Case(
+                f"curve-state-{kind}-{n}",
+                "transactional",
+                kind,
+                rows=50_000,
+                keys=n,
+                only=(JOB,),
+                most_rounds=2 if n <= 1_000_000 else 1,
+            )
+            for kind in ("aggregate", "deduplicate")
+            for n in (10_000, 100_000, 1_000_000, 10_000_000)
         ),
     ),
 }

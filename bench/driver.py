@@ -21,7 +21,7 @@ from typing import IO, Any, NoReturn
 
 from pyspark.sql import SparkSession
 
-from bench import jobs, ways
+from bench import jobs, state, ways
 from bench.cases import FULL, NOOP, TINY, Case, Size
 from ytstream.job import JobContext
 from ytstream.ledger import positions
@@ -84,6 +84,8 @@ def run(
             answer["idle"] = {"behind": behind(context), "begin": time.time()}
             time.sleep(idle)
             answer["idle"]["end"] = time.time()
+        if case.keys:
+            answer["state"] = state.sizes(context, spark)
     if (found := {batch["rows"] for batch in answer["batches"]}) != {rows}:
         raise RuntimeError(f"batches of {found} rows, wanted {rows}")
     answer["written"] = None if way == NOOP else written(context)
@@ -99,9 +101,14 @@ def batches(progress: list[Any], wanted: int) -> list[dict[str, Any]]:
             begin = datetime.fromisoformat(facts["timestamp"].replace("Z", "+00:00")).timestamp()
             seconds = milliseconds["triggerExecution"] / 1000
             batch = {"rows": facts["numInputRows"], "begin": begin, "seconds": seconds}
-            state = facts["stateOperators"]
-            keys = sum(int(operator["numRowsTotal"]) for operator in state)
-            found.append({**batch, "milliseconds": milliseconds, "keys": keys})
+            operators = facts["stateOperators"]
+            keys = sum(int(operator["numRowsTotal"]) for operator in operators)
+            about = {
+                "milliseconds": milliseconds,
+                "keys": keys,
+                "state": state.of_operators(operators),
+            }
+            found.append({**batch, **about, "id": facts["batchId"]})
     return found
 
 

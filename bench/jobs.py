@@ -1,4 +1,9 @@
-"""The job of a case: the example of the template, with what the case adds; and its rows."""
+"""The job of a case: the example of the template, with what the case adds; and its rows.
+
+A case about the size of a state fills it first, with rows that stand for many keys each
+(``_filled``). Then each row has one of these keys, far from the one before, and a deduplication
+finds a repeat in each of them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from yt.yson import YsonUint64
 
 from bench.cases import JOB, LISTING, NOOP, OUTPUTS, REJECTS, STATIC, Case, Size
 from tests.support.examples import example, settings_of
@@ -22,6 +28,9 @@ from ytstream_tools.demo.job_sample import SampleRow
 TRIGGER_SECONDS = 1.0
 #: As many as a generated job has.
 SHUFFLE_PARTITIONS = 8
+#: A prime number: multiples of it hit the keys one by one, and no two near each other.
+_STRIDE = 7_368_787
+_EVENT_TIME = YsonUint64(1_704_067_200_000_000)
 _ONE_IN_A_HUNDRED = {"one in a hundred": "event_id LIKE '%00'"}
 #: The types of the columns that widen a row, in turn, each with the value of a row's number.
 _MIXED: tuple[tuple[str, Callable[[int], Any]], ...] = (
@@ -45,6 +54,7 @@ def job_of(case: Case, way: str) -> Job:
         job.transform.__globals__.update(checked_state=lambda function: function)
     job = _widened(job, case.columns) if case.columns else job
     job = _divided(job, case.tables) if case.tables else job
+    job = _filled(job) if case.keys else job
     if extra == REJECTS:
         job = replace(job, reject=_ONE_IN_A_HUNDRED)
     elif extra == OUTPUTS:
@@ -72,6 +82,19 @@ def _widened(job: Job, columns: int) -> Job:
 
 def _added(count: int) -> list[Column]:
     return [Column(f"more_{n}", _MIXED[n % len(_MIXED)][0]) for n in range(count)]
+
+
+def _filled(job: Job) -> Job:
+    """Return the job in which a row brings ``bidder`` keys; without a price they give no output."""
+    inner = job.transform
+
+    def transform(events: DataFrame) -> DataFrame:
+        keys = F.expr("explode(sequence(auction, auction + bidder - 1))")
+        rows = events.withColumn("auction", keys)
+        rows = inner(rows.withColumn("event_id", F.col("auction").cast("string")))
+        return rows.filter(f"{'total' if 'total' in rows.columns else 'price'} > 0")
+
+    return replace(job, transform=transform)
 
 
 def _divided(job: Job, tables: int) -> Job:
@@ -109,21 +132,30 @@ def queues_of(case: Case) -> tuple[str, ...]:
     return tuple(f"//home/queue-{number}" for number in range(case.queues))
 
 
-def rows_of(case: Case, count: int) -> Iterator[list[Mapping[str, Any]]]:
+def rows_of(case: Case, size: Size, count: int) -> Iterator[list[Mapping[str, Any]]]:
     """Yield ``count`` rows of the example's sample in pieces."""
     sample = example(case.guarantee, case.processing, case.queues).sample
     made = iter(sample.rows(count, 7, sample.start_us))
     number = 0
     while piece := list(islice(made, 20_000)):
-        yield [_adapted(row, number + offset, case) for offset, row in enumerate(piece)]
+        yield [_adapted(row, number + offset, case, size) for offset, row in enumerate(piece)]
         number += len(piece)
 
 
-def _adapted(row: SampleRow, number: int, case: Case) -> SampleRow:
+def _adapted(row: SampleRow, number: int, case: Case, size: Size) -> SampleRow:
     """Return the row with as many keys and columns as the case is about."""
-    keyed = {"auction": number % case.keys} if case.keys else {}
+    keyed = _keyed(number, case, size) if case.keys else {}
     more = range(case.columns - len(row))
     return {**row, **keyed, **{f"more_{n}": _MIXED[n % len(_MIXED)][1](number) for n in more}}
+
+
+def _keyed(number: int, case: Case, size: Size) -> Mapping[str, Any]:
+    """Return the key of a row: no event time moves, so nothing leaves the state."""
+    keys, each = case.state_keys(size), case.keys_of_a_row(size)
+    always = {"date_time": _EVENT_TIME}
+    if number < case.batch_rows(size) * case.known_batches(size):
+        return {"auction": number * each % keys, "bidder": each, "price": 0, **always}
+    return {"auction": number * _STRIDE % keys, "bidder": 1, "price": 1, **always}
 
 
 def reference_of(case: Case) -> list[SampleRow]:

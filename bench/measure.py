@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from yt.wrapper import YtClient
 
-from bench import jobs
+from bench import jobs, state
 from bench.cases import NOOP, TINY, Case, Size
 from bench.driver import FAILED
 from bench.processor import Readings, Tree, machine, one, reading
@@ -94,6 +94,8 @@ def measured(case: Case, size: Size, say: Say) -> dict[str, Any]:
                 time.sleep(0.2)  # a reading behind the end of the last batch
                 journal = cluster.client.journal(since=since)
                 figures[way] = _run(answer, readings, way, journal)
+                if case.keys:
+                    figures[way]["state"] = state.figures(answer, journal)
                 if period := answer.get("idle"):
                     found["idle"][way] = {
                         "seconds": period["end"] - period["begin"],
@@ -157,7 +159,7 @@ def fill(case: Case, size: Size, proxy: str) -> int:
         whole.mount_table(queue, sync=True)
     count = case.batch_rows(size) * (case.known_batches(size) + size.batches - 1)
     sent = 0
-    for piece in jobs.rows_of(case, count):
+    for piece in jobs.rows_of(case, size, count):
         share = len(piece) // len(queues)
         for number, queue in enumerate(queues):
             part = piece[number * share : (number + 1) * share]

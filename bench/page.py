@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -172,12 +173,16 @@ def _pictures(found: Stored) -> Iterator[tuple[str, str]]:
         yield "starts.svg", plots.bars(title, "s", lines, [*OF_A_START])
     for name, (what, listed) in CURVES.items():
         series = []
-        for way in (LISTING, JOB):
+        kinds = [*dict.fromkeys(case.processing for case in listed)]
+        for kind, way in product(kinds, (LISTING, JOB)):
             points = [
                 (float(case.name.split("-")[-1]), median(ways(found[case.name])[way].rates))
                 for case in listed
-                if case.name in found and way in found[case.name]["ways"]
+                if case.processing == kind
+                and case.name in found
+                and way in found[case.name]["ways"]
             ]
-            series += [Series(way, _COLOURS[way], points)] if points else []
+            name = f"{kind}, {way}" if len(kinds) > 1 else way
+            series += [Series(name, _COLOURS[way] + kinds.index(kind), points)] if points else []
         if series:
             yield f"{name}.svg", plots.growth(f"Rows per second by {what}", what, "rows/s", series)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
+from bench import state
 from bench.cases import CURVES, EIGHT, JOB, NOOP
 from bench.figures import PARTS, Spread, Way, busy, goals, own, rates, relative_to, ways
 from bench.request_kinds import MASTER, TABLETS
@@ -133,11 +134,16 @@ def curve(name: str, stored: Stored) -> Iterator[str]:
     for case in cases:
         for way in ways(stored[case.name]).values() if case.name in stored else ():
             rows.append((
-                f"{int(case.name.split('-')[-1]):,}", way.name,
+                case.point, way.name,
                 Spread.of(way.rates).text("{:,.0f}"), Spread.of(way.own).text(),
                 f"{way.asked():.0f}", f"{way.p50:.2f}, {way.p95:.2f}",
             ))  # fmt: skip
     yield from table(*rows)
+    if stateful := [case for case in cases if case.keys and case.name in stored]:
+        yield "What the state takes:"
+        yield ""
+        lines = ((case.point, *state.cells(stored[case.name], JOB)) for case in stateful)
+        yield from table(("state", *state.COLUMNS.values()), *lines)
 
 
 def published(cases: Stored) -> Iterator[str]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from rich.table import Table
 
-from bench.cases import CASES, CURVES, EIGHT, STARTS, WAYS
+from bench import state
+from bench.cases import CASES, CURVES, EIGHT, JOB, STARTS, WAYS, Case
 from bench.figures import PARTS, Spread, Way, busy, goals, own, rates, relative_to, ways
 from bench.request_kinds import MASTER, TABLETS
 from bench.started import PARTS as OF_A_START
@@ -119,8 +120,17 @@ def of_curve(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
     for case, one in zip(cases, found, strict=False):
         for way in ways(one).values():
             table.add_row(
-                case.name.split("-")[-1], WAYS[way.name], Spread.of(way.rates).text("{:.0f}"),
+                case.point, WAYS[way.name], Spread.of(way.rates).text("{:.0f}"),
                 f"{way.p50:.2f}", f"{way.p95:.2f}", Spread.of(way.own).text(),
                 f"{way.asked():.0f}",
             )  # fmt: skip
     yield table
+    if any(case.keys for case in cases):
+        yield _states(cases, found)
+
+
+def _states(cases: Sequence[Case], found: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table("state", *state.COLUMNS.values(), title="What the state takes")
+    for case, one in zip(cases, found, strict=False):
+        table.add_row(case.point, *state.cells(one, JOB))
+    return table

@@ -279,6 +279,20 @@ def test_a_state_that_doubles_in_a_day_fires(tmp_path: Path) -> None:
 
 
 @pytest.mark.journey
+def test_a_state_above_the_jobs_limit_fires(tmp_path: Path) -> None:
+    job = replace(example("transactional", "window").job, large_state_bytes=1_000)
+    text = alert_rules.text(job, settings_of(job, "//home/job"))
+    labels = {"app": job.name}
+    for memory, wanted in ((401, {"YtstreamStateLarge"}), (400, set[str]())):
+        series = {
+            series_name("ytstream_up", labels): ["1x60"],
+            series_name("ytstream_state_memory_bytes", labels): [f"{memory}x60"],
+            series_name("ytstream_state_file_bytes", labels): ["600x60"],
+        }
+        fires(tmp_path, text, series, wanted, 59, only="YtstreamStateLarge.*")
+
+
+@pytest.mark.journey
 def test_the_queue_agents_lag_fires(tmp_path: Path) -> None:
     job = example("transactional", "map").job
     settings = settings_of(job, "//home/job")

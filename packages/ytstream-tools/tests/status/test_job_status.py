@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,14 @@ from ytstream.cluster.operation import Operation
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows
-from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, connector_row, head_row
+from ytstream.ledger.ledger_rows import (
+    BatchRow,
+    Head,
+    StoreFigures,
+    batch_row,
+    connector_row,
+    head_row,
+)
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import InstanceLock
 from ytstream.recovery.stop_request import tell_end
@@ -173,6 +181,10 @@ def test_state_and_watermark_are_shown(provisioned_of: ContextOf) -> None:
     assert "1234 rows, 3.0 MiB in the checkpoint; watermark: 2026-11-23 12:00:00 UTC" in status(
         context
     )
+    store = StoreFigures(5 * 1024**2, 7 * 1024**2, 1500)
+    write_rows(context, head_row(replace(head_of_batch(context, 1), store=store)))
+    wanted = "state store: 5.0 MiB of memory, 7.0 MiB on disk, in all executors; "
+    assert f"{wanted}the last batch spent 1.5 s" in status(context)
 
 
 def test_status_refuses_a_damaged_ledger(provisioned_of: ContextOf) -> None:
@@ -353,7 +365,7 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ContextOf) -> None:
     found = job_status.read(context)
     seen = replace(
         found,
-        state=job_status.StateSize(3, 10, 1_700_000_000_000),
+        state=job_status.StateSize(3, 10, 1_700_000_000_000, StoreFigures(7, 8, 9)),
         static=job_status.UnpublishedTables(1, ["//home/job/ledger.aside/x"]),
         operation=Operation("1-2-3-4", "running", started="2026-11-23T10:00:00Z"),
         versions=[
@@ -365,7 +377,10 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ContextOf) -> None:
     )
     fields: dict[str, set[str]] = {}
     text = json.loads(status_json.text(context, seen))
-    for name, kind in (*_fields(text), *_fields(json.loads(status_json.text(context, found)))):
+    assert seen.state is not None
+    without_store = replace(seen, state=replace(seen.state, store=None))
+    others = (json.loads(status_json.text(context, one)) for one in (found, without_store))
+    for name, kind in (*_fields(text), *chain(*map(_fields, others))):
         fields.setdefault(name, set()).add(kind)
     assert text["version"] == status_json.VERSION
     assert fields.keys() - listed.keys() == set()

@@ -21,7 +21,7 @@ from tests.support.project import ROOT
 from tests.support.promtool import promtool
 from tests.support.status_steps import head_of_batch, invoke, send, write_batches, write_rows
 from ytstream.job import JobContext
-from ytstream.ledger.ledger_rows import Totals, head_row
+from ytstream.ledger.ledger_rows import StoreFigures, Totals, head_row
 from ytstream_tools.status import job_status, prometheus
 
 PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def _of_everything(context: JobContext) -> dict[str, Any]:
     """Return the families of a job that has all that there is."""
     found = replace(
         job_status.read(context),
-        state=job_status.StateSize(3, 10, 1_700_000_000_000),
+        state=job_status.StateSize(3, 10, 1_700_000_000_000, StoreFigures(7, 8, 9)),
         static=job_status.UnpublishedTables(1, []),
     )
     late: list[prometheus.Sample] = [("ytstream_rows_late_total", {}, 1.0)]

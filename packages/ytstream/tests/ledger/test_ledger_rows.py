@@ -15,6 +15,7 @@ from ytstream.ledger.batch_commit import write_head
 from ytstream.ledger.ledger_rows import (
     BatchRow,
     Head,
+    StoreFigures,
     Totals,
     batch_row,
     head_of,
@@ -45,6 +46,7 @@ HEADS = {
         state_rows=41,
         state_since={B: {0: 2}, A: {0: 0}},
         totals=Totals(7, {"output": 5, "rejected": 2}, {"имя": 2}, 1, 2.5),
+        store=StoreFigures(2**40, 0, 12),
     ),
 }
 

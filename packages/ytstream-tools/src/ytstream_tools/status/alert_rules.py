@@ -103,6 +103,15 @@ def alerts(job: Job) -> Iterator[Alert]:
             "or memory.",
             "ytstream_state_rows",
         )  # fmt: skip
+        yield Alert(
+            "YtstreamStateLarge",
+            "ytstream_state_memory_bytes{SELF} + ytstream_state_file_bytes{SELF}"
+            f" > {job.large_state_bytes}", 30, "warning",
+            "the state takes more than large_state_bytes of job.py",
+            "Nothing is lost now. An executor whose disk or memory is full fails, and no batch "
+            "ends until it gets more.",
+            "ytstream_state_file_bytes",
+        )  # fmt: skip
     if job.processing == "map" and {*job.outputs} <= {"output", REJECTED}:
         yield Alert(
             "YtstreamReadUnequalWritten", "ytstream_read_minus_written_rows{SELF} != 0", 10,

@@ -11,7 +11,7 @@ from ytstream.cluster.operation import Operation, Run
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.batch_history import LedgerRow
-from ytstream.ledger.ledger_rows import Head
+from ytstream.ledger.ledger_rows import Head, StoreFigures
 from ytstream.ledger.offsets import Queue
 from ytstream.provisioning import retention
 from ytstream.recovery import completeness, spark_logs, staging, stop_request
@@ -108,6 +108,8 @@ class StateSize:
     bytes: int
     #: Milliseconds since 1970; 0: there is none yet.
     watermark: int
+    #: What the store took at the end of the last batch; None: no batch has told.
+    store: StoreFigures | None = None
 
 
 @dataclass(frozen=True)
@@ -311,10 +313,10 @@ def _state(context: JobContext, head: Head | None) -> StateSize | None:
     client, folder = context.client, path_of(context.settings, head.folder)
     usage = facts(client, folder, ["recursive_resource_usage"])
     if usage is None:  # the next start refuses, and says what to do
-        return StateSize(head.state_rows, 0, 0)
+        return StateSize(head.state_rows, 0, 0, head.store)
     size = int(usage["recursive_resource_usage"]["disk_space"])
     watermark = spark_logs.watermark(client, folder, head.batch) if head.batch >= 0 else 0
-    return StateSize(head.state_rows, size, watermark)
+    return StateSize(head.state_rows, size, watermark, head.store)
 
 
 def _static(context: JobContext, head: Head | None) -> UnpublishedTables | None:

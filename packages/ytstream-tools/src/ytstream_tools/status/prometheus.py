@@ -42,6 +42,9 @@ HELP: Mapping[str, str] = {
     "ytstream_process_state": "The status of the last process: 1 for the state that holds.",
     "ytstream_read_minus_written_rows": "Of a map: rows read, less those in output and rejected.",
     "ytstream_state_rows": "Rows of the state after the last batch.",
+    "ytstream_state_memory_bytes": "Memory of the state store, in all executors together.",
+    "ytstream_state_file_bytes": "Files of RocksDB on the executors' disks; 0 for memory.",
+    "ytstream_state_store_seconds": "Seconds that the last batch's tasks spent in the state store.",
     "ytstream_state_checkpoint_bytes": "Size of the checkpoint that a start reads.",
     "ytstream_watermark_timestamp_seconds": "The watermark, in seconds since 1970.",
     "ytstream_static_tables_waiting": "Tables of static outputs that wait for publication.",
@@ -67,6 +70,10 @@ def samples(context: JobContext, found: JobStatus) -> Iterator[Sample]:
         yield "ytstream_state_checkpoint_bytes", {}, found.state.bytes
         if found.state.rows is not None:
             yield "ytstream_state_rows", {}, found.state.rows
+        if (store := found.state.store) is not None:
+            yield "ytstream_state_memory_bytes", {}, store.memory_bytes
+            yield "ytstream_state_file_bytes", {}, store.file_bytes
+            yield "ytstream_state_store_seconds", {}, store.milliseconds / 1000
         if found.state.watermark:
             yield "ytstream_watermark_timestamp_seconds", {}, found.state.watermark / 1000
     if found.static is not None:

@@ -99,6 +99,7 @@ def _state(found: JobStatus) -> Mapping[str, Any] | None:
         "rows": found.state.rows,
         "checkpoint_bytes": found.state.bytes,
         "watermark": _time(_EPOCH + timedelta(milliseconds=mark)) if mark else None,
+        "store": asdict(found.state.store) if found.state.store is not None else None,
     }
 
 

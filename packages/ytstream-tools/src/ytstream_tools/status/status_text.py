@@ -141,6 +141,12 @@ def _state(found: JobStatus) -> Iterator[str]:
         mark = spark_logs.named(found.state.watermark) if found.state.watermark else "none yet"
         size = f"{found.state.bytes / 1024**2:.1f} MiB in the checkpoint"
         yield f"state: {rows}, {size}; watermark: {mark}"
+        if (store := found.state.store) is not None:
+            mib = [f"{size / 1024**2:.1f} MiB" for size in (store.memory_bytes, store.file_bytes)]
+            yield (
+                f"state store: {mib[0]} of memory, {mib[1]} on disk, in all executors; the last "
+                f"batch spent {store.milliseconds / 1000:.1f} s of its tasks in it"
+            )
     if found.static is not None:
         waiting = counted(found.static.waiting, "table")
         yield f"{waiting} of static outputs waiting for publication"

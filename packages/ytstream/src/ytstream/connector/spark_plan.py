@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -173,8 +173,18 @@ def analysed_by(execution: Any) -> Node:
 
 def metric(execution: Any, name: str) -> int:
     """Return the sum of a metric over the operators of a plan that was executed; 0 without any."""
-    found = (node.jvm.metrics().get(name) for node in Node(execution.executedPlan()).walk())
-    return sum(int(value.get().value()) for value in found if value.isDefined())
+    return metrics(execution, (name,))[name]
+
+
+def metrics(execution: Any, names: Collection[str]) -> dict[str, int]:
+    """Return the sums of metrics over the operators of a plan that was executed; 0 without any."""
+    sums = dict.fromkeys(names, 0)
+    for node in Node(execution.executedPlan()).walk():
+        known = node.jvm.metrics()
+        for name in names:
+            if (value := known.get(name)).isDefined():
+                sums[name] += int(value.get().value())
+    return sums
 
 
 def late_watermark(execution: Any, name: str) -> int | None:

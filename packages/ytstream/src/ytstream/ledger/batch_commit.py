@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..errors import ConflictError
 from . import ledger_rows
 from .batch_begin_and_end import Ranges
-from .ledger_rows import BatchRow, Head
+from .ledger_rows import BatchRow, Head, StoreFigures
 from .positions import Select
 
 if TYPE_CHECKING:  # the ledger is read without Spark as well
@@ -24,7 +24,13 @@ _CLOSINGS = 5
 _PAUSE_SECONDS = 0.1
 
 
-def moved(head: Head, number: int, planned: Ranges, state: int | None = None) -> Head:
+def moved(
+    head: Head,
+    number: int,
+    planned: Ranges,
+    state: int | None = None,
+    store: StoreFigures | None = None,
+) -> Head:
     """Return the head after the batch, which leaves ``state`` rows in the state."""
     ends = {
         path: {**rows, **{p: range_.end for p, range_ in planned.get(path, {}).items()}}
@@ -32,7 +38,7 @@ def moved(head: Head, number: int, planned: Ranges, state: int | None = None) ->
     }
     since = ends if state == 0 else head.state_since
     after = replace(head, batch=number, number=head.number + 1, ends=ends)
-    return replace(after, state_rows=state, state_since=since)
+    return replace(after, state_rows=state, state_since=since, store=store)
 
 
 def close_batch(

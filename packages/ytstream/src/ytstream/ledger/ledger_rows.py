@@ -9,7 +9,7 @@ them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -58,6 +58,17 @@ class Totals:
 
 
 @dataclass(frozen=True)
+class StoreFigures:
+    """What the state store has taken at the end of a batch, in all executors together."""
+
+    memory_bytes: int
+    #: Of RocksDB, on disk; 0 for the store in memory.
+    file_bytes: int
+    #: Milliseconds of tasks in it during the batch.
+    milliseconds: int
+
+
+@dataclass(frozen=True)
 class Head:
     """The head row."""
 
@@ -90,6 +101,8 @@ class Head:
     layouts: Mapping[str, QueueLayout] = field(default_factory=dict)
     #: Queue -> partition that a reshard has removed -> the row after the last one that was read.
     retired: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    #: Of the last batch; None: not known, or no state.
+    store: StoreFigures | None = None
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -276,6 +289,7 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
                 if "layout" in q
             },
             {str(q["path"]): _rows(q["retired"]) for q in row["queues"] if "retired" in q},
+            StoreFigures(*map(int, state["store"])) if "store" in state else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if repair:  # the table's schema lets no other value into that column
@@ -314,6 +328,7 @@ def head_row(head: Head) -> dict[str, Any]:
             "number": head.number,
             "marker": dict(head.marker),
             **({"rows": head.state_rows} if head.state_rows is not None else {}),
+            **({"store": [*astuple(head.store)]} if head.store is not None else {}),
             **({"totals": asdict(head.totals)} if head.totals != Totals() else {}),
         },
     }

@@ -28,7 +28,7 @@ from ..cluster.client import cluster_name, first_line
 from ..connector.choose_connector import set_pace
 from ..connector.pyspark_internals import of_execution
 from ..connector.spark_batch import planned_by
-from ..connector.spark_plan import metric
+from ..connector.spark_plan import metrics
 from ..connector.spyt import opened_transaction
 from ..connector.tablet_transactions import Tablets, Transaction
 from ..errors import JobError, RestartableError
@@ -36,7 +36,7 @@ from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..ledger import batch_commit, ledger_rows, positions
 from ..ledger.batch_begin_and_end import Ranges, ranges
-from ..ledger.ledger_rows import BatchRow, Head, batch_name
+from ..ledger.ledger_rows import BatchRow, Head, StoreFigures, batch_name
 from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
 from ..ledger.queue_layout import QueueLayout
@@ -330,8 +330,8 @@ class Batch:
             pairs, written, batch.started, datetime.now(UTC), tables, skipped.late,
             dict(skipped.rejected or {}), self.pace.rows if self.pace else 0,
         )  # fmt: skip
-        count = metric(batch.plan, state_store.ROWS) if job.kind.is_stateful else None
-        after = batch_commit.moved(verified.head, number, verified.planned, count)
+        rows, store = _state(batch) if job.kind.is_stateful else (None, None)
+        after = batch_commit.moved(verified.head, number, verified.planned, rows, store)
         if batch.transaction is not None:
             batch_commit.write_head(batch.transaction, path, after, done)
         else:
@@ -364,6 +364,14 @@ class Batch:
                 code=ErrorCode.SPYT_PATCH,
             )
         return self.tablets.attached(*found)
+
+
+def _state(batch: MicroBatch) -> tuple[int, StoreFigures]:
+    """Return the rows of the state after a batch that was executed, and what its store took."""
+    found = metrics(batch.plan, state_store.METRICS)
+    spent = sum(found[name] for name in state_store.TIMES)
+    store = StoreFigures(found[state_store.MEMORY], found[state_store.FILES], spent)
+    return found[state_store.ROWS], store
 
 
 def verify_head(

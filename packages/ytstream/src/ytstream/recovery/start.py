@@ -191,6 +191,7 @@ def _begun(context: JobContext, found: Snapshot, plan: StartPlan, head: Head) ->
         removed=frozenset(removed),
         state_rows=None,
         state_since={},
+        store=None,
     )
     if not context.job.kind.is_stateful:
         return after

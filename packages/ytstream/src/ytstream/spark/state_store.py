@@ -15,8 +15,12 @@ FAILURES: Sequence[str] = (
 #: How many rows the state has, by Spark's own count: a metric of each operator with state (Spark,
 #: StateStoreWriter).
 ROWS = "numTotalStateRows"
+#: What it takes: metrics of the same operators.
+MEMORY = "stateMemory"
+TIMES: Sequence[str] = ("allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs")
 #: The bytes of the files of RocksDB: a metric of its own (Spark, RocksDBStateStoreProvider).
-_FILES = "rocksdbSstFileSize"
+FILES = "rocksdbSstFileSize"
+METRICS: Sequence[str] = (ROWS, MEMORY, FILES, *TIMES)
 #: Operators whose state is ids that came by, and no rows to come (Spark, statefulOperators).
 _IDS = "dedupe"
 
@@ -35,10 +39,10 @@ def remarks(
     operators = progress.get("stateOperators", ())
     rows = sum(operator["numRowsTotal"] for operator in operators)
     size = sum(
-        operator["memoryUsedBytes"] + operator.get("customMetrics", {}).get(_FILES, 0)
+        operator["memoryUsedBytes"] + operator.get("customMetrics", {}).get(FILES, 0)
         for operator in operators
     )
-    has_files = any(_FILES in operator.get("customMetrics", {}) for operator in operators)
+    has_files = any(FILES in operator.get("customMetrics", {}) for operator in operators)
     where, more = (
         ("on the executors' disks", "disk") if has_files else ("in the executors' heaps", "memory")
     )

@@ -1,0 +1,253 @@
+"""State in RocksDB: what it writes to Cypress, faults while it does, and how a person reads it."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from yt.yson import YsonUint64
+
+from minicluster.client import Entry
+from minicluster.testing import Running
+from tests.support.helpers import ON_STRIKE, StreamOf, head_of, run_until_it_fails
+from ytstream.connector.java import jvm_of
+from ytstream.recovery import spark_logs
+from ytstream.settings.spark_conf import STATE_STORES
+from ytstream.version import version_of
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, settle, wait
+
+pytestmark = pytest.mark.spark
+
+STORE = "org.apache.spark.sql.execution.streaming.state.StateStore"
+#: Requests that change Cypress, by their names over RPC.
+WRITES = {"CreateNode", "WriteFile", "MoveNode", "RemoveNode", "CopyNode", "SetNode"}
+#: Of a file that Spark's file system writes: a temporary file is made, written and moved.
+OF_A_FILE = 3
+_MIB = 1 << 20
+
+
+def _of_state(stream: Stream, cluster: Running, since: int) -> list[Entry]:
+    """Return the requests about the state of the last start, from a number of requests on."""
+    folder = f"{stream.folder}/state/"
+    return [e for e in cluster.client.journal(since=since) if folder in str(e.args)]
+
+
+def _partition(stream: Stream, entry: Entry) -> str:
+    """Return the state partition that a request is about: 0/1 is partition 1 of operator 0."""
+    path = str(entry.args.get("path") or entry.args.get("destination_path"))
+    return "/".join(path.removeprefix(f"{stream.folder}/state/").split("/")[:2])
+
+
+def test_the_checkpoint_names_the_store_of_a_new_job(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional", "aggregate")
+    stream.send(100)
+    stream.drain()
+    conf = spark_logs.planned(stream.client, stream.folder, 0).metadata["conf"]
+    wanted = {one.key: one.value for one in STATE_STORES["rocksdb"]}
+    key = "spark.sql.streaming.stateStore.providerClass"
+    assert conf[key] == wanted[key]
+    store = head_of(stream).store
+    assert store is not None
+    assert store.memory_bytes > 0
+
+
+def test_a_batch_writes_one_file_for_each_partition_whatever_changes(
+    stream_of: StreamOf, cluster: Running
+) -> None:
+    """Spark must have a version of each partition for each batch: its file is never left out."""
+    stream = stream_of("transactional", "aggregate")
+    stream.send(2_000)
+    with stream.running() as query:
+        wait(drained(stream.context), query)
+        settle(query)
+        before = head_of(stream)
+        since = cluster.client.status()["requests"]
+        stream.publish([{**stream.sent[0]}])  # one key, so one partition of two
+        wait(drained(stream.context), query)
+        settle(query)
+        assert head_of(stream).batch == before.batch + 1
+    asked = [e for e in _of_state(stream, cluster, since) if e.method in WRITES]
+    counts = Counter(_partition(stream, entry) for entry in asked)
+    assert counts.keys() == {"0/0", "0/1"}, asked
+    assert max(counts.values()) <= OF_A_FILE, asked
+    sizes = _bytes_of(stream, before.batch + 2)
+    assert min(sizes.values()) < 100 < max(sizes.values()) < 1_000, sizes
+
+
+def _bytes_of(stream: Stream, version: int) -> dict[str, int]:
+    """Return the bytes of each partition's file of changes."""
+    name = "uncompressed_data_size"
+    folder = f"{stream.folder}/state"
+    files = stream.client.search(folder, node_type=["file"], attributes=[name])
+    return {
+        str(path): int(path.attributes[name])
+        for path in files
+        if str(path).rpartition("/")[2].partition(".")[0].partition("_")[0] == str(version)
+    }
+
+
+@pytest.mark.parametrize(
+    ("processing", "method"),
+    [
+        ("aggregate", "WriteFile"),
+        pytest.param("aggregate", "MoveNode", marks=pytest.mark.journey),
+        pytest.param("deduplicate", "WriteFile", marks=pytest.mark.journey),
+        pytest.param("window", "MoveNode", marks=pytest.mark.journey),
+        pytest.param("sessions", "WriteFile", marks=pytest.mark.journey),
+    ],
+)
+def test_an_upload_of_state_that_fails_loses_nothing(
+    stream_of: StreamOf, cluster: Running, processing: str, method: str
+) -> None:
+    """One partition's file is there, the other one's is not: the batch runs again from the last."""
+    stream = stream_of("transactional", processing)
+    stream.send(1_000)
+    stream.drain()
+    stream.send(1_000)
+    stream.recover()
+    where = {"path" if method == "WriteFile" else "source_path": f"{stream.folder}/state/0/1/*"}
+    fault = cluster.client.faults.add(
+        method=method, where=where, times=None, action="fail", error=ON_STRIKE
+    )
+    run_until_it_fails(stream)
+    assert cluster.client.faults.get(fault).hits
+    cluster.client.faults.clear()
+    stream.send(500)
+    stream.close()
+    assert stream.is_exact()
+
+
+@pytest.mark.parametrize(
+    "processing",
+    ["aggregate", *(pytest.param(k, marks=pytest.mark.journey) for k in ("window", "deduplicate"))],
+)
+def test_a_start_without_local_files_has_the_same_totals(
+    stream_of: StreamOf, processing: str
+) -> None:
+    """As on another machine: RocksDB's files are read from Cypress again."""
+    stream = stream_of("transactional", processing)
+    for _ in range(3):
+        stream.send(500)
+        stream.drain()
+        assert _forget_local_files(stream)
+    stream.send(200)
+    stream.close()
+    assert stream.is_exact()
+
+
+def _forget_local_files(stream: Stream) -> int:
+    """Unload all stores of this process and remove their files; return how many there were."""
+    jvm = jvm_of(stream.spark)
+    jvm.java.lang.Class.forName(STORE).getMethod("stop", None).invoke(None, None)
+    local = str(jvm.java.lang.System.getProperty("java.io.tmpdir"))
+    root = str(stream.spark.conf.get("spark.local.dir", local))
+    found = [path for path in Path(root).rglob("*") if path.name.startswith("StateStoreId(")]
+    for path in found:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(found)
+
+
+@pytest.mark.skipif(version_of("pyspark") < "4", reason="Spark 3.5 has no such source")
+def test_the_state_of_one_key_is_read_as_a_table(stream_of: StreamOf) -> None:
+    """The recipe of docs/howto.md."""
+    stream = stream_of("transactional", "aggregate")
+    stream.send(500)
+    stream.drain()
+    auction = stream.sent[0]["auction"]
+    state = stream.spark.read.format("statestore").load(f"yt:/{stream.folder}")
+    [row] = state.filter(f"key.auction = {auction}").collect()
+    query = f"* from [{stream.settings.output}] where auction = {auction}"
+    [wanted] = stream.client.select_rows(query)
+    assert row["value"]["count"] == wanted["bids"]
+
+
+def test_totals_with_a_lifetime_leave_the_state(stream_of: StreamOf) -> None:
+    """The way of docs/howto.md: a window among the keys ends with the watermark."""
+    stream = stream_of("transactional", "aggregate")
+
+    def transform(events: DataFrame) -> DataFrame:
+        daily = events.withWatermark("date_time", "1 day").groupBy(
+            "auction", F.window("date_time", "1 day")
+        )
+        totals = daily.agg(
+            F.count(F.lit(1)).alias("bids"),
+            F.sum("price").alias("total"),
+            F.max("price").alias("highest"),
+        )
+        return totals.drop("window")
+
+    stream.redeclare(transform=transform)
+    rows = stream.sample.make(100, seed=1)
+    keys = len({row["auction"] for row in rows})
+    for day in range(5):
+        moment = YsonUint64(1_704_067_200_000_000 + day * 86_400_000_000)
+        stream.publish([{**row, "date_time": moment} for row in rows])
+        stream.drain()
+    assert keys <= (head_of(stream).state_rows or 0) <= 3 * keys
+
+
+@pytest.mark.parametrize(
+    ("batches", "keys"), [(24, 1_000), pytest.param(200, 30_000, marks=pytest.mark.journey)]
+)
+def test_a_state_that_is_replaced_does_not_grow(
+    stream_of: StreamOf, batches: int, keys: int
+) -> None:
+    """Each batch brings new keys, and its watermark removes as many."""
+    stream = stream_of("transactional", "deduplicate")
+    stream.configure(trigger_seconds=0.1)
+    conf = stream.spark._jsparkSession.sessionState().conf()
+    jvm = jvm_of(stream.spark)
+    jvm.java.lang.Class.forName(STORE).getMethod("stop", None).invoke(None, None)
+    conf.setConfString("spark.sql.streaming.stateStore.maintenanceInterval", "5s")
+    inner = stream.context.job.transform
+    each = 100  # keys of a row: rows are slow to send, and the state does not know rows
+
+    def transform(events: DataFrame) -> DataFrame:
+        many = f"explode(transform(sequence(1, {each}), n -> concat(event_id, '-', n)))"
+        return inner(events.selectExpr("* except (event_id)", f"{many} as event_id")).where("false")
+
+    stream.redeclare(transform=transform)
+    found: list[dict[str, float]] = []
+    with stream.running() as query:
+        for number in range(batches):
+            stream.publish([*_rows(stream, number, keys // each)])
+            wait(drained(stream.context), query)
+            settle(query)
+            found.append(_sizes(stream))
+    quarter = batches // 4
+    for name in found[0]:
+        early = max(one[name] for one in found[quarter : 2 * quarter])
+        late = max(one[name] for one in found[3 * quarter :])
+        assert late <= 1.25 * early + 1, (name, early, late, found)
+
+
+def _rows(stream: Stream, number: int, count: int) -> Iterator[dict[str, Any]]:
+    """Yield rows whose event times are all after those of the batch before, by the delay."""
+    moment = YsonUint64(1_704_067_200_000_000 + number * 11_000_000)
+    made = stream.sample.make(count, seed=number + 1)[:count]
+    for row in made:
+        yield {**row, "event_id": f"{number}-{row['event_id']}", "date_time": moment}
+
+
+def _sizes(stream: Stream) -> dict[str, float]:
+    head = head_of(stream)
+    assert head.store is not None
+    usage = stream.client.get(f"{stream.settings.checkpoint}/@recursive_resource_usage")
+    jvm = jvm_of(stream.spark)
+    jvm.java.lang.System.gc()
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    return {
+        "keys": head.state_rows or 0,
+        "RocksDB's memory, MiB": head.store.memory_bytes / _MIB,
+        "RocksDB's files, MiB": head.store.file_bytes / _MIB,
+        "heap, MiB": (runtime.totalMemory() - runtime.freeMemory()) / _MIB,
+        "Cypress, MiB": usage["disk_space"] / _MIB,
+        "Cypress, nodes": usage["node_count"],
+    }
