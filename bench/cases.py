@@ -222,7 +222,7 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
                 rows=50_000,
                 keys=n,
                 only=(JOB,),
-                most_rounds=2 if n <= 1_000_000 else 1,
+                most_rounds=1,
             )
             for kind in ("aggregate", "deduplicate")
             for n in (10_000, 100_000, 1_000_000, 10_000_000)

@@ -182,7 +182,7 @@ def _pictures(found: Stored) -> Iterator[tuple[str, str]]:
                 and case.name in found
                 and way in found[case.name]["ways"]
             ]
-            name = f"{kind}, {way}" if len(kinds) > 1 else way
-            series += [Series(name, _COLOURS[way] + kinds.index(kind), points)] if points else []
+            said = f"{kind}, {way}" if len(kinds) > 1 else way
+            series += [Series(said, _COLOURS[way] + kinds.index(kind), points)] if points else []
         if series:
             yield f"{name}.svg", plots.growth(f"Rows per second by {what}", what, "rows/s", series)

@@ -54,8 +54,9 @@ def sizes(context: JobContext, spark: SparkSession) -> dict[str, Any]:
     runtime = jvm.java.lang.Runtime.getRuntime()
     pid = int(jvm.java.lang.ProcessHandle.current().pid())
     found: defaultdict[str, int] = defaultdict(int)
+    client: Any = context.client
     root = context.settings.checkpoint
-    for path in context.client.search(root, node_type=["file"], attributes=[_SIZE]):
+    for path in client.search(root, node_type=["file"], attributes=[_SIZE]):
         if (name := _CHANGELOG.search(str(path))) is not None:
             found[name[1]] += int(path.attributes[_SIZE])
     return {

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from bench import __main__ as command
-from bench import figures, measure, page, started, starts, stored
+from bench import figures, jobs, measure, page, started, starts, state, stored
 from bench.cases import CASES, CURVES, EIGHT, FULL, JOB, LISTING, NOOP, STARTS, TINY, Case, Size
 from bench.driver import batches
 from bench.processor import Readings, Stat, below, machine
@@ -41,6 +41,7 @@ def made_up(case: Case, speed: float = 1.0) -> dict[str, Any]:
                 "processor": {"jvm": 2 * seconds, "python": 0.1, "workers": 0.0, "minicluster": 1},
                 "requests": {"master": {"GetNode": 4}, "tablets": {"ModifyRows": 8}},
                 "machine": {"all": 10.0, "idle": 2.0, "stolen": 1.0, "others": 4.0},
+                **({"state": dict.fromkeys(state.COLUMNS, 2.0)} if case.keys else {}),
             }
         rounds.append({"order": [*case.ways], "ways": ways})
     idle = {"seconds": 2.0, "behind": 0, "requests": {"master": {"GetNode": 4}, "tablets": {}}}
@@ -131,11 +132,39 @@ def test_batches_are_those_with_rows() -> None:
         "numInputRows": 5,
         "timestamp": "2026-11-24T10:00:00.500Z",
         "durationMs": {"triggerExecution": 1_500},
-        "stateOperators": [{"numRowsTotal": 7}],
+        "stateOperators": [{"numRowsTotal": 7, "memoryUsedBytes": 9}],
     }
     found = batches([facts, {**facts, "numInputRows": 0}, {**facts, "batchId": 9}], 3)
     assert [(batch["rows"], batch["seconds"], batch["keys"]) for batch in found] == [(5, 1.5, 7)]
     assert found[0]["begin"] % 60 == 0.5
+
+
+def test_what_a_state_takes_is_that_of_the_measured_batches() -> None:
+    store = {"memory": 3 << 20, "files": 5 << 20, "commit": 400, "removal": 100}
+    many = [
+        {"id": number, "begin": 10.0 * number, "seconds": 2.0, "keys": 7, "state": store}
+        for number in range(3)
+    ]
+    after = {"heap": 1 << 20, "rss": 2 << 20, "bytes": {"1": 999, "2": 16, "3": 32}}
+    asked: list[Any] = [
+        SimpleNamespace(time=time_, args={"path": path})
+        for time_, path in ((9.0, "//x/state/0/1"), (10.0, "//x/state/0/1"), (11.0, "//x/offsets"))
+    ]
+    found = state.figures({"first": 1, "batches": many, "state": after}, asked)
+    assert found == {
+        "heap": 1.0, "rss": 2.0, "keys": 7, "memory": 3.0, "files": 5.0,
+        "bytes": 48 / 16, "requests": 1 / 16, "commit": 0.4, "removal": 0.1,
+    }  # fmt: skip
+
+
+def test_the_rows_that_fill_a_state_have_each_key_once() -> None:
+    case = next(case for case in _CURVES if case.name == "curve-state-aggregate-1000000")
+    first = case.batch_rows(TINY) * case.known_batches(TINY)
+    rows = [row for piece in jobs.rows_of(case, TINY, first + 100) for row in piece]
+    keys = [row["auction"] + more for row in rows[:first] for more in range(row["bidder"])]
+    assert {*keys} == {*range(case.state_keys(TINY))}
+    assert all(row["bidder"] == 1 for row in rows[first:])
+    assert {row["auction"] for row in rows[first:]} < {*keys}
 
 
 def test_the_parts_of_a_start_add_up() -> None:
@@ -200,7 +229,7 @@ def test_the_page_has_every_result(results: Path) -> None:
     for name in (*CASES, *STARTS):
         assert f"`{name}`" in text or name in STARTS
     for case in _CURVES:
-        assert f"| {int(case.name.split('-')[-1]):,} | job |" in text
+        assert f"| {case.point} | job |" in text
     assert {*re.findall(r"\(performance/([\w.-]+)\)", text)} == {*pictures}
     for picture in pictures.values():
         style = ET.fromstring(picture)[0]
