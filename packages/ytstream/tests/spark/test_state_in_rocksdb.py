@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,15 +143,20 @@ def test_a_start_without_local_files_has_the_same_totals(
 
 
 def _forget_local_files(stream: Stream) -> int:
-    """Unload all stores of this process and remove their files; return how many there were."""
+    """Close all stores of this process, with their files; return how many there were."""
+    jvm = jvm_of(stream.spark)
+    folder = Path(
+        jvm.org.apache.spark.util.Utils.getLocalDir(jvm.org.apache.spark.SparkEnv.get().conf())
+    )
+    found = [*folder.rglob("StateStoreId(*")]
+    _close_stores(stream)
+    assert not [*folder.rglob("StateStoreId(*")]
+    return len(found)
+
+
+def _close_stores(stream: Stream) -> None:
     jvm = jvm_of(stream.spark)
     jvm.java.lang.Class.forName(STORE).getMethod("stop", None).invoke(None, None)
-    local = str(jvm.java.lang.System.getProperty("java.io.tmpdir"))
-    root = str(stream.spark.conf.get("spark.local.dir", local))
-    found = [path for path in Path(root).rglob("*") if path.name.startswith("StateStoreId(")]
-    for path in found:
-        shutil.rmtree(path, ignore_errors=True)
-    return len(found)
 
 
 @pytest.mark.skipif(version_of("pyspark") < "4", reason="Spark 3.5 has no such source")
@@ -204,8 +208,7 @@ def test_a_state_that_is_replaced_does_not_grow(
     stream = stream_of("transactional", "deduplicate")
     stream.configure(trigger_seconds=0.1)
     conf = stream.spark._jsparkSession.sessionState().conf()
-    jvm = jvm_of(stream.spark)
-    jvm.java.lang.Class.forName(STORE).getMethod("stop", None).invoke(None, None)
+    _close_stores(stream)
     conf.setConfString("spark.sql.streaming.stateStore.maintenanceInterval", "5s")
     inner = stream.context.job.transform
     each = 100  # keys of a row: rows are slow to send, and the state does not know rows
