@@ -79,9 +79,12 @@ CHOSEN = {
     "curve-outputs": "a batch writes its outputs at the same time, each with its own tasks.",
     "curve-small": "what a batch costs that has hardly any rows: the latency of a quiet queue.",
     "curve-state": (
-        "each batch writes the keys that have changed, a file for each state partition, and now "
-        "and then a snapshot of all keys. So the default is 8 partitions: Spark's own 200 would "
-        "be 200 files a batch."
+        "the JVM has 1 GB, and each row has a key far from the one before. So a deduplication "
+        "finds a repeat in every row. A batch writes the keys that it has changed, a file for each "
+        "of 8 state partitions, whether anything has changed there or not: Spark needs a version "
+        "of each. Spark's own 200 partitions would be 200 files a batch. A batch of `aggregate` "
+        "with few keys writes fewer rows. A deduplication searches all keys for expired ones in "
+        "each batch, so a batch of few rows takes longer the more keys there are."
     ),
 }
 PUBLISHED = f"""\

@@ -20,6 +20,9 @@ from typing import Any
 from minicluster.client.operations import Job
 from minicluster.release import node
 from tests.faults.operations.cluster import ALIAS, FINAL, NotDoneError, Site
+from ytstream.ledger import positions
+from ytstream.recovery import spark_logs
+from ytstream.recovery.checkpoint_repair import path_of
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.demo.job_process import running
 from ytstream_tools.submitting.version_history import StartState, VersionHistory
@@ -460,7 +463,21 @@ def _end(here: Site) -> dict[str, Any]:
     here.send_closing()
     held = [json.loads(text) for text in here.probes()]
     here.stop()
-    return {**here.counted(), "probes": held, "unshipped": _unshipped(held)}
+    stores = _state_stores(here)
+    return {**here.counted(), "probes": held, "unshipped": _unshipped(held), "stores": stores}
+
+
+def _state_stores(here: Site) -> list[str]:
+    """Return the state stores that the checkpoint names; none for a job without state."""
+    context = here.context
+    if not context.job.kind.is_stateful:
+        return []
+    head = positions.read_head(context.settings.ledger, context.client.select_rows)
+    assert head is not None
+    assert head.folder is not None
+    folder = path_of(context.settings, head.folder)
+    metadata = spark_logs.planned(context.client, folder, head.batch).metadata
+    return [metadata["conf"]["spark.sql.streaming.stateStore.providerClass"].rpartition(".")[2]]
 
 
 def _unshipped(probes: list[dict[str, Any]]) -> list[str]:
