@@ -57,6 +57,13 @@ PANELS: Sequence[Panel] = (
     Panel("Rows of the state", "short", (
         ("{{app}}", "ytstream_state_rows{SELF}"),
     )),
+    Panel("What the state store takes", "bytes", (
+        ("memory {{app}}", "ytstream_state_memory_bytes{SELF}"),
+        ("files {{app}}", "ytstream_state_file_bytes{SELF}"),
+    )),
+    Panel("Seconds of the last batch's tasks in the state store", "s", (
+        ("{{app}}", "ytstream_state_store_seconds{SELF}"),
+    )),
     Panel("Size of the checkpoint", "bytes", (
         ("{{app}}", "ytstream_state_checkpoint_bytes{SELF}"),
     )),
