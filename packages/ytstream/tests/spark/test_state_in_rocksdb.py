@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,36 +121,6 @@ def test_an_upload_of_state_that_fails_loses_nothing(
     stream.send(500)
     stream.close()
     assert stream.is_exact()
-
-
-@pytest.mark.parametrize(
-    "processing",
-    ["aggregate", *(pytest.param(k, marks=pytest.mark.journey) for k in ("window", "deduplicate"))],
-)
-def test_a_start_without_local_files_has_the_same_totals(
-    stream_of: StreamOf, processing: str
-) -> None:
-    """As on another machine: RocksDB's files are read from Cypress again."""
-    stream = stream_of("transactional", processing)
-    for _ in range(3):
-        stream.send(500)
-        stream.drain()
-        assert _forget_local_files(stream)
-    stream.send(200)
-    stream.close()
-    assert stream.is_exact()
-
-
-def _forget_local_files(stream: Stream) -> int:
-    """Close all stores of this process, with their files; return how many there were."""
-    jvm = jvm_of(stream.spark)
-    folder = Path(
-        jvm.org.apache.spark.util.Utils.getLocalDir(jvm.org.apache.spark.SparkEnv.get().conf())
-    )
-    found = [*folder.rglob("StateStoreId(*")]
-    _close_stores(stream)
-    assert not [*folder.rglob("StateStoreId(*")]
-    return len(found)
 
 
 def _close_stores(stream: Stream) -> None:
