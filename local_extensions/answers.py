@@ -88,6 +88,8 @@ _PATH_EXPECTED = (
     "Give an absolute path such as //home/team/job: single slashes between folders, none at the"
     " end, only letters a-z, digits and _ . - + = ~ (no attributes, ranges or wildcards)"
 )
+#: The folder of the cluster's own settings and state.
+_SYSTEM = "//sys"
 
 _PROXY = re.compile(RULES["address"]["proxy"])
 # A query or a fragment may hold a token.
@@ -292,6 +294,11 @@ def _path_problems(paths: list[str], root: str) -> Iterator[Problem]:
         if not _PATH.fullmatch(path):
             what = f"{shown(path)} is not a plain Cypress path"
             yield Problem(f"{option}: {what}. {_PATH_EXPECTED}", option)
+        if path == _SYSTEM or _inside(path, _SYSTEM):
+            what = f"{shown(path)} belongs to the cluster itself"
+            yield Problem(
+                f"{option}: {what}. Give one of your own, such as //home/team/job", option
+            )
     for problem in _queue_problems(paths):
         yield Problem(f"queue_paths: {problem}", "queue_paths")
     for problem in _root_problems(paths, root) if _PATH.fullmatch(root) else ():

@@ -82,6 +82,8 @@ REFUSED: list[tuple[dict[str, str], str, str]] = [
     ({"cypress_root": DEFAULTS["queue_paths"]}, "is the queue", "folder of its own"),
     ({"cypress_root": "//home"}, 'holds the queue "//home/ytstream/bids"', "folder of its own"),
     ({"cypress_root": "//home/ytstream/bids/job"}, "lies inside the queue", "folder of its own"),
+    ({"cypress_root": "//sys"}, '"//sys" belongs to the cluster itself', "//home/team/job"),
+    ({"queue_paths": "//sys/a"}, '"//sys/a" belongs to the cluster itself', "of your own"),
     ({"yt_proxy": "a b"}, 'yt_proxy "a b" is not an address', "host:port"),
     ({"yt_proxy": "http://yt.example.com/api"}, "is not an address", "without a path"),
     ({"yt_proxy": "ftp://yt.example.com"}, "is not an address", "https://"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import signal
 import subprocess
 import sys
 import zipfile
@@ -17,7 +19,7 @@ import ytstream
 from local_extensions.versions import pin
 from tests.support.examples import example, settings_of
 from ytstream import JobError
-from ytstream.cluster.client import client_of
+from ytstream.cluster.client import client_of, explained
 from ytstream.declaration import archive
 from ytstream.job import PROCESSINGS
 from ytstream.settings import toml_file
@@ -234,3 +236,48 @@ def test_packages_of_a_kind_of_job_may_be_imported_by_that_kind(
 def test_versions_are_written_once() -> None:
     """Or twice, and the same: the runtime goes to a cluster without the template."""
     assert Settings.spyt_version == pin("ytsaurus-spyt")
+
+
+_PRINTS = """
+import sys
+from ytstream import cli
+
+def work():
+    for _ in range(9999):
+        print("a line that goes to a pipe")
+    return 0
+
+sys.exit(cli.reported("status", work))
+"""
+
+
+def test_a_reader_who_has_read_enough_ends_a_command_quietly() -> None:
+    """As in `status | head -1`."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _PRINTS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        command.stdout.readline()
+        command.stdout.close()
+        assert command.stderr.read() == ""
+    assert command.returncode == 128 + signal.SIGPIPE
+
+
+def test_a_closed_pipe_is_no_outage_of_the_cluster() -> None:
+    with (
+        pytest.raises(BrokenPipeError),
+        explained(settings_of(example("transactional", "map").job, "//home/job")),
+    ):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_output_that_cannot_be_written_is_an_error() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = subprocess.run(
+            [sys.executable, "-c", _PRINTS.replace("9999", "9")],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert command.returncode == 1
+    assert command.stderr.startswith("error [file]: the output cannot be written: No space left")

@@ -4,6 +4,7 @@ What needs Spark is imported by the commands that need it.
 """
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
     Returns the exit code: 0; 1 for an error; 3 when another instance has started since; 4 when a
     limit of `status` is exceeded; 5 when `submit --replace` has brought the former version back, or
     when a rehearsal differs. `why` returns 1 if it knows no cause. argparse exits with 2 for wrong
-    usage.
+    usage. 141 when nobody reads what the command prints, as for programs that SIGPIPE ends.
     """
     words = sys.argv[1:] if words is None else words
     known = registry()
@@ -92,7 +93,9 @@ def reported(
     try:
         for number in (signal.SIGINT, signal.SIGTERM):  # the imports are over
             signal.signal(number, signal.default_int_handler)
-        return work()
+        code = work()
+        _flush()
+        return code
     except (JobError, RestartableError) as error:
         hint = ""
         if isinstance(error, RestartableError):
@@ -115,11 +118,39 @@ def reported(
             ErrorCode.NOT_INSTALLED,
         )
         return 1
+    except BrokenPipeError:  # `status | head -1`
+        _discard_output()
+        return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         print(
             "interrupted: steps that were done stay; the command can be repeated", file=sys.stderr
         )
         return 130
+
+
+def _flush() -> None:
+    """Write what was printed, while an error can still be reported."""
+    try:
+        if sys.stdout is not None:  # closed, as by `>&-`
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _discard_output()
+        raise JobError(
+            f"the output cannot be written: {error.strerror}",
+            "write it to another file",
+            code=ErrorCode.FILE,
+        ) from error
+
+
+def _discard_output() -> None:
+    """Keep Python from failing when it flushes once more at its end.
+
+    The signal itself stays ignored: it would also end the process when a server closes a connection
+    (documentation of Python's module signal, "Note on SIGPIPE").
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def execute(command: Command, unconnected: JobContext, given: argparse.Namespace) -> int:

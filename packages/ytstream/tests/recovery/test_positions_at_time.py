@@ -33,6 +33,7 @@ from ytstream.ledger.ledger_rows import Move
 from ytstream.recovery import positions_at_time
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import InstanceLock
+from ytstream.recovery.repositioning import rehearse_rewind
 from ytstream.recovery.stop_request import stop, tell_end
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.submitting import draining
@@ -166,6 +167,34 @@ def test_a_queue_that_was_recreated_is_asked_itself(provisioned_of: ContextOf) -
     recreate(context.settings.queues[0], context.client)
     send(context, 4 * 5)
     assert _places(context, minutes(1)) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "time", ["0001-01-01T00:00+14:00", "9999-12-31T23:59-14:00", "at noon", ""]
+)
+def test_a_time_that_cannot_be_read_is_a_wrong_argument(time: str) -> None:
+    assert refusal_code(lambda: positions_at_time.parsed([time])) == ErrorCode.USAGE
+
+
+def test_the_first_time_of_all_is_before_every_row(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("transactional")
+    send(context, 4 * 5)
+    write_ledger(context, 2)
+    assert _places(context, positions_at_time.parsed(["0001-01-01"])) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [([], "names no row"), (["{queue}:0=٣"], "cannot read"), (["{queue}:٠=3"], "cannot read")],
+)
+def test_a_row_that_is_not_named_in_digits_is_a_wrong_argument(
+    provisioned_of: ContextOf, rows: list[str], said: str
+) -> None:
+    context = provisioned_of("transactional")
+    send(context, 4 * 5)
+    write_ledger(context, 2)
+    named = [row.format(queue=context.settings.queues[0]) for row in rows]
+    assert said in refusal(lambda: rehearse_rewind(context, "rows", named))
 
 
 def test_a_time_that_nothing_knows_is_refused(provisioned_of: ContextOf) -> None:

@@ -41,6 +41,11 @@ def test_outputs_are_named_paths_and_the_first_has_a_name_of_its_own(tmp_path: P
     assert settings.checkpoint_uri == "yt:///home/job/checkpoint"
 
 
+def test_a_file_may_begin_with_the_mark_that_some_editors_write(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(f"{GOOD}{OUTPUTS}", encoding="utf-8-sig")
+    assert _load_text(tmp_path, '\ufeffextends = "base.toml"').queues == ("//home/a", "//home/b")
+
+
 def test_queues_are_sorted_whatever_their_order_in_the_file(tmp_path: Path) -> None:
     assert _load(tmp_path).queues == ("//home/a", "//home/b")
 

@@ -57,7 +57,7 @@ def ranges_of(context: JobContext, word: str) -> tuple[str, Ranges]:
     head = head_of(context)
     if word == FAILED_BATCH:
         return batch_name(head.epoch, head.batch + 1), _next(context, head)
-    match = re.fullmatch(r"(\d+)-(\d+)", word)
+    match = re.fullmatch(r"([0-9]+)-([0-9]+)", word)
     if match is None:
         raise JobError(
             f"cannot read the batch {word!r}",

@@ -23,16 +23,16 @@ class LagThreshold:
 
 def lag(text: str) -> LagThreshold:
     """Return the limit that "5000" or "300s" stands for; raises ArgumentTypeError for others."""
-    if re.fullmatch(r"\d+", text):
+    if re.fullmatch(r"[0-9]+", text):
         return LagThreshold(rows=int(text))
-    if match := re.fullmatch(r"(\d+(?:\.\d+)?)s", text):
+    if match := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)s", text):
         return LagThreshold(seconds=float(match[1]))
     raise argparse.ArgumentTypeError(f"cannot read {text!r}: rows as 5000, or seconds as 300s")
 
 
 def age(text: str) -> float:
     """Return the limit that "300" or "300s" stands for; raises ArgumentTypeError for others."""
-    if match := re.fullmatch(r"(\d+(?:\.\d+)?)s?", text):
+    if match := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)s?", text):
         return float(match[1])
     raise argparse.ArgumentTypeError(f"cannot read {text!r}: seconds as 300s")
 

@@ -130,6 +130,8 @@ def explained(settings: Settings) -> Iterator[None]:
     """
     try:
         yield
+    except BrokenPipeError:  # of what is printed: the client's own is a ConnectionError of requests
+        raise
     except (YtError, OSError) as error:
         raise _explanation(error, settings.proxy) from error
 

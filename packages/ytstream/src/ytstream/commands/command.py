@@ -76,6 +76,6 @@ class Command:
 
 def positive(text: str) -> int:
     """argparse type: a positive integer."""
-    if not text.isdecimal() or int(text) < 1:
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)

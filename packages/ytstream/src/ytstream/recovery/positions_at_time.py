@@ -37,10 +37,12 @@ def parsed(words: Sequence[str]) -> datetime:
     text = " ".join(words)
     try:
         time = datetime.fromisoformat(text)
-    except ValueError as error:
+        time = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        time.astimezone(UTC)  # fails outside of the years 1 to 9999
+    except (ValueError, OverflowError) as error:
         remedy = "e.g. rewind to-time 2026-11-21T10:00"
         raise JobError(f"cannot read the time {text!r}", remedy, code=ErrorCode.USAGE) from error
-    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    return time
 
 
 def places(context: JobContext, time: datetime) -> tuple[list[str], list[str]]:

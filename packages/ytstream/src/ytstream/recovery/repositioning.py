@@ -157,13 +157,19 @@ def _targets(found: Snapshot, stands: Rows, to: str, rows: Sequence[str]) -> lis
             f"e.g. rewind {example}",
             code=ErrorCode.USAGE,
         )
+    if to == "rows" and not rows:
+        raise JobError(
+            "`rewind rows` names no row",
+            f"write QUEUE:PARTITION=ROW, e.g. rewind {example}",
+            code=ErrorCode.USAGE,
+        )
     ends = {"earliest": "lower", "latest": "upper"}
     if to in ends:
         return [dict(enumerate(getattr(queue, ends[to]))) for queue in found.queues]
     by_path = {queue.path: queue for queue in found.queues}
     named: dict[str, dict[int, int]] = {path: {} for path in by_path}
     for text in rows:
-        match = re.fullmatch(r"(.+):(\d+)=(\d+)", text)
+        match = re.fullmatch(r"(.+):([0-9]+)=([0-9]+)", text)
         if match is None:
             raise JobError(
                 f"cannot read {text!r}",

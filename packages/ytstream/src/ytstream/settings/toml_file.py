@@ -37,7 +37,7 @@ def read(path: Path, before: tuple[Path, ...] = ()) -> MergedToml:
             code=ErrorCode.CONFIG,
         )
     try:
-        own = tomllib.loads(path.read_text(encoding="utf-8"))
+        own = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin with a mark
     except OSError as error:
         remedy = "name an existing file with --config, e.g. --config config/production.toml"
         raise JobError(
