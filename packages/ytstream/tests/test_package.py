@@ -273,7 +273,8 @@ def test_a_closed_pipe_is_no_outage_of_the_cluster() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_output_that_cannot_be_written_is_an_error() -> None:
+def test_output_that_cannot_be_written_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with Path("/dev/full").open("w") as full:
         command = subprocess.run(
             [sys.executable, "-c", _PRINTS.replace("9999", "9")],
