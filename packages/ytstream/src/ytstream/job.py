@@ -84,7 +84,7 @@ class Job:
     reference_rows: int = 100_000
     #: For stateful processing: partitions of the state; as many as executors have cores is enough.
     shuffle_partitions: int = 8
-    #: The log warns from here on: the state is in the executors' heaps, twice while it is saved.
+    #: Log and alert warn from here on: memory and files of the state store, in all executors.
     large_state_bytes: int = 512 * 1024**2
     #: The job ends after this many failures without a batch in between; on the cluster the
     #: operation's own restarts (spark.ytsaurus.driver.maxFailures) come on top.
