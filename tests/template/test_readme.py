@@ -98,7 +98,7 @@ def test_the_operations_page_has_nothing_of_what_was_not_chosen(project: Path) -
     ]
     assert ("State" in found) == is_stateful
     page = text_of(project, OPERATIONS)
-    assert ("watermark" in page) == (is_stateful and facts["processing"] != "aggregate")
+    assert ("watermark" in page) == is_stateful
     assert ("**pandas and pyarrow**" in page) == (facts["processing"] == "sessions")
     assert ("reference table" in page) == (facts["processing"] == "join")
     assert ("make replay-rejected" in page) != is_stateful
@@ -149,8 +149,9 @@ def test_every_file_they_name_exists(project: Path) -> None:
     # Pages of the runtime are in the template.
     pages = {"snapshots.md", "docs/runtime/ledger.md", "docs/runtime/snapshots.md"}
     assert all((ROOT / "docs/runtime" / Path(name).name).is_file() for name in pages)
-    assert (ROOT / "docs/cluster.md").is_file()
-    pages.add("docs/cluster.md")
+    of_the_template = {"docs/cluster.md", "docs/upgrading.md"}
+    assert all((ROOT / name).is_file() for name in of_the_template)
+    pages |= of_the_template
     pages.add("config/staging.toml")  # one that an owner may add
     named = set(re.findall(r"`([\w./*-]+\.(?:py|toml|md))`", both(project))) - pages
     assert {"sample/rows.py", "config/production.toml", "tests/test_job.py"} <= named

@@ -23,6 +23,7 @@ def _lines(found: Facts, known: Sequence[tuple[Cause, Finding]]) -> Iterator[str
         yield from (f"  -> {line}" for line in finding.do)
     else:
         yield "unknown: no cause that `why` knows fits"
+        yield f"  -> {found.make('status')}, then {found.make('logs')}"
     others = [(cause, finding) for cause, finding in known[1:] if not cause.is_healthy]
     if others:
         yield "also:"
