@@ -192,7 +192,7 @@ class Driver:
         folders = [str(name) for name in client.list(self.settings.checkpoint)]
         assert str(self.epoch.number) in folders
         assert sum(map(str.isdigit, folders)) <= 2
-        head = replace(found.head, epoch=0, owner="", folder=0)
+        head = replace(found.head, epoch=0, owner="", folder=0, timestamp=None)
         return head, found.queues, found.consumer_marker, client.get(self.folder)
 
     def _plan(self) -> tuple[int, Rows]:

@@ -287,6 +287,7 @@ class InsideTransaction:
         self.id = str(
             inside.call("start_transaction", type="tablet", timeout=300_000)["transaction_id"]
         )
+        self.timestamp = int(inside.call("generate_timestamp")["timestamp"])
 
     def _call(self, name: str, given: Any = None, **parameters: Any) -> Any:
         try:

@@ -140,6 +140,7 @@ def test_the_head_says_when_it_was_written() -> None:
 class _Transaction:
     """Keeps what a batch would commit."""
 
+    timestamp = 1 << 60
     rows: list[Mapping[str, Any]] = field(default_factory=list)
 
     def modify(self, path: str, columns: object, rows: Iterable[Any], deleted: object) -> None:
@@ -160,6 +161,7 @@ def test_each_batch_adds_to_the_totals_of_the_head() -> None:
         found = head_of(LEDGER, iter(transaction.rows[:1]))
         assert found is not None
         head = found
+    assert head.timestamp == 1 << 60
     assert head.totals == Totals(20, {"output": 18, "rejected": 3}, {"old": 3, "never": 0}, 6, 5.0)
     row = transaction.rows[1]
     assert rejected_of(row) == {"old": 2, "never": 0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from ytstream.ledger.batch_begin_and_end import RowRange
 from ytstream.ledger.ledger_rows import Head, head_of, head_row
 from ytstream.ledger.offsets import Queue
 from ytstream.ledger.positions import Snapshot
-from ytstream.ledger.queue_layout import QueueLayout, is_drained, is_grown, layout_of
+from ytstream.ledger.queue_layout import QueueLayout, is_drained, is_grown, layout_of, telling_rows
 from ytstream.query.read_audit import verify_queues
 from ytstream.recovery.job_ownership import marker_of
 from ytstream.recovery.output_ownership import replaceable
@@ -34,6 +35,7 @@ QUEUE, ID = "//home/job/queue-0", "1-2-3-4"
 COLUMNS = (Column("id", ti.Int64, required=True), Column("price", ti.Int32, required=True))
 FOUR, TWO, SIX = QueueLayout(4, "a"), QueueLayout(2, "b"), QueueLayout(6, "c")
 FOUR_AGAIN = QueueLayout(4, "d")
+HEAD_TIME = 1 << 60
 
 
 def _tablets(*ids: str, revision: int = 1) -> list[dict[str, Any]]:
@@ -62,7 +64,16 @@ def test_a_layout_is_the_ids_of_its_tablets_in_their_order() -> None:
 def test_a_queue_that_has_grown(
     now: QueueLayout, ends: dict[int, int], upper: list[int], grown: bool
 ) -> None:
-    assert is_grown(FOUR, now, ends, upper) == grown
+    assert is_grown(FOUR, now, ends, upper, ()) == grown
+
+
+def test_a_tablet_that_was_made_again_and_filled_is_told_by_the_age_of_its_rows() -> None:
+    """As long as before: 4 tablets, then 2, then 6, and as many new rows in the third one."""
+    ends, upper = {0: 5, 2: 7, 3: 0}, [5, 7, 9, 0, 0, 0]
+    newer = [(0, 5), (2, 7), (2, 8)]
+    assert is_grown(FOUR, SIX, ends, upper, newer)
+    assert not is_grown(FOUR, SIX, ends, upper, [*newer, (2, 6)])
+    assert {(0, 4), (2, 6)} <= telling_rows(ends, [0] * 6, upper)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +97,49 @@ def test_a_queue_that_has_grown(
     ],
 )
 def test_a_queue_that_is_drained(ends: dict[int, int], upper: list[int], drained: bool) -> None:
-    assert is_drained(ends, upper) == drained
+    assert is_drained(ends, [0] * len(upper), upper, ()) == drained
+
+
+def test_where_rows_were_trimmed_those_of_removed_tablets_may_have_been() -> None:
+    ends = {0: 10, 1: 20, 2: 3, 3: 4}
+    assert is_drained(ends, [10, 20], [10, 20], ())
+    assert not is_drained(ends, [10, 0], [10, 27], ())
+
+
+_TABLET = [
+    (read, unread, trimmed)
+    for read in range(3)
+    for unread in range(3)
+    for trimmed in range(read + unread + 1)
+]
+
+
+@pytest.mark.parametrize("counts", [(1,), (2,), (1, 3), (1, 4), (2, 3)])
+def test_no_queue_with_unread_rows_counts_as_drained(counts: tuple[int, ...]) -> None:
+    """As many rows may be trimmed in removed tablets as are unread; new tablets may be filled."""
+    for tablets in product(_TABLET, repeat=3):
+        # Of each tablet its rows: None if it is trimmed, else whether it was not read.
+        queue: list[list[bool | None]] = [
+            [None] * trimmed + [*([False] * read), *([True] * unread)][trimmed:]
+            for read, unread, trimmed in tablets
+        ]
+        ends = {partition: read for partition, (read, _, _) in enumerate(tablets)}
+        for count in counts:
+            removed = [row for tablet in queue[count:] for row in tablet if row is not None]
+            queue = [*queue[:count], *([] for _ in range(count - len(queue)))]
+            queue[-1] += removed
+        filled = [
+            [*tablet, *([True] * (ends.get(partition, 0) - len(tablet) if partition else 0))]
+            for partition, tablet in enumerate(queue)
+        ]
+        for found in (queue, filled):
+            lower, upper = [tablet.count(None) for tablet in found], [*map(len, found)]
+            telling = telling_rows(ends, lower, upper)
+            newer = {(p, row) for p, row in telling if row < upper[p] and found[p][row]}
+            is_exact = is_drained(ends, lower, upper, newer)
+            assert not is_exact or not any(map(any, found)), (tablets, found)
+            if not any(trimmed or unread for _, unread, trimmed in tablets) and found is queue:
+                assert is_exact
 
 
 def test_the_head_keeps_the_layout_and_one_of_1_0_0_has_none() -> None:
@@ -221,8 +274,11 @@ def test_a_start_remembers_the_partitions_that_a_queue_has_lost() -> None:
 class _Cluster:
     """The part of a client that the check asks, about one queue."""
 
-    def __init__(self, *ids: str, columns: Sequence[Column] = COLUMNS, upper: int = 9) -> None:
-        self.ids, self.columns, self.upper = ids, columns, upper
+    def __init__(
+        self, *ids: str, columns: Sequence[Column] = COLUMNS, upper: int = 9,
+        newer: Sequence[tuple[int, int]] = (),
+    ) -> None:  # fmt: skip
+        self.ids, self.columns, self.upper, self.newer = ids, columns, upper, newer
         self.asked = 0
 
     def get(self, path: str, attributes: list[str]) -> dict[str, Any]:
@@ -232,7 +288,16 @@ class _Cluster:
 
     def get_tablet_infos(self, path: str, tablets: list[int]) -> dict[str, list[dict[str, int]]]:
         self.asked += 1
-        return {"tablets": [{"total_row_count": self.upper} for _ in tablets]}
+        info = {"trimmed_row_count": 0, "total_row_count": self.upper}
+        return {"tablets": [info for _ in tablets]}
+
+    def select_rows(self, query: str) -> list[dict[str, int]]:
+        assert f"[$timestamp] > {HEAD_TIME}u" in query
+        return [
+            {"$tablet_index": p, "$row_index": row}
+            for p, row in self.newer
+            if f"({p}, {row})" in query
+        ]
 
 
 def _verified(
@@ -241,7 +306,7 @@ def _verified(
     """Verify a batch that was planned over the tablets "a" and "b"."""
     known = layout_of(_tablets("a", "b"))
     head = Head(3, ids={QUEUE: ID}, ends={QUEUE: {0: 5}}, layouts={QUEUE: known})
-    head = replace(head, retired={QUEUE: retired})
+    head = replace(head, retired={QUEUE: retired}, timestamp=HEAD_TIME)
     planned = {QUEUE: {0: RowRange(5, 8)}}
     return verify_queues(cast(Client, cluster), "3-7", head, planned, COLUMNS)
 
@@ -263,6 +328,9 @@ def test_a_batch_of_a_queue_that_has_grown_goes_on() -> None:
     assert _verified(now) == {QUEUE: layout_of(_tablets("c", "d", "e"))}
     with fails_with(ErrorCode.QUEUE_RESHARDED):
         _verified(_Cluster("c", "d", "e", upper=4))
+    _verified(_Cluster("c", "d", "e", newer=[(0, 5)]))
+    with fails_with(ErrorCode.QUEUE_RESHARDED):  # removed, made again and filled
+        _verified(_Cluster("c", "d", "e", newer=[(0, 4)]))
     with fails_with(ErrorCode.QUEUE_RESHARDED):  # under the number of a former tablet
         _verified(now, retired={2: 1})
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from minicluster.testing import Running
-from tests.support.driver import Driver
+from tests.support.driver import BID, EXACT, Driver
 from tests.support.helpers import (
     MIGRATED,
     DriverOf,
@@ -22,6 +23,7 @@ from tests.support.helpers import (
 from ytstream.cluster.client import Client
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import batch_begin_and_end, positions
+from ytstream.ledger.ledger_rows import head_row
 from ytstream.provisioning import job_objects
 from ytstream.query import batch
 from ytstream.recovery import migration
@@ -223,3 +225,74 @@ def test_a_queue_that_has_shrunk_grows_again(driver_of: DriverOf, guarantee: str
     reshard(driver.client, queue, 2)
     driver.run(2, new_process=True)
     assert _ends(driver) == {0: 12, 1: 2}
+
+
+def _fill(driver: Driver, partition: int, count: int) -> None:
+    """Append rows to one partition of the first queue."""
+    client: Any = driver.client
+    client.insert_rows(driver.settings.queues[0], [{**BID, "$tablet_index": partition}] * count)
+
+
+def test_migrate_refuses_unread_rows_as_many_as_were_trimmed(driver_of: DriverOf) -> None:
+    """The counts are those of a drained queue: removed tablets of trimmed rows add nothing."""
+    driver = driver_of("transactional")
+    client, queue = driver.client, driver.settings.queues[0]
+    driver.run(4)
+    reshard(client, queue)
+    client.trim_rows(queue, 1, 4)
+    _fill(driver, 0, 4)
+    reshard(client, queue, 1)
+    found = positions.read(client, driver.settings)
+    assert found.queues[0].upper == (8,)
+    said = refusal(driver.migrate)
+    assert "the job has read 8 rows, and the queue counts 8" in said
+    assert "newer than the job's last batch" in said
+
+
+@each_guarantee
+def test_a_tablet_that_was_made_again_and_filled_is_noticed(
+    driver_of: DriverOf, guarantee: str
+) -> None:
+    """No count tells: it holds more rows than the job has read of the one before it."""
+    driver = driver_of(guarantee)
+    queue = driver.settings.queues[0]
+    driver.run(4)
+    reshard(driver.client, queue, 1, 3)
+    _fill(driver, 1, 6)
+    before = positions.read(driver.client, driver.settings)
+    said = refusal(lambda: driver.start(new_process=True))
+    assert "was resharded from 2 to 3 tablets" in said
+    assert refusal_code(driver.migrate) == ErrorCode.QUEUE_RESHARDED
+    assert positions.read(driver.client, driver.settings) == before
+
+
+@each_guarantee
+def test_a_queue_that_grows_goes_on_whatever_was_trimmed_or_waits(
+    driver_of: DriverOf, guarantee: str
+) -> None:
+    driver = driver_of(guarantee)
+    client, queue = driver.client, driver.settings.queues[0]
+    driver.run(4)
+    client.trim_rows(queue, 0, 4)
+    driver.send(3)
+    reshard(client, queue, 3)
+    driver.send(2)
+    driver.start(new_process=True)
+    driver.batch()
+    assert _ends(driver) == {0: 9, 1: 9, 2: 2}
+    assert driver.outcome() == EXACT
+
+
+def test_a_head_of_an_older_version_is_judged_by_the_counts(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional")
+    queue = driver.settings.queues[0]
+    driver.run(4)
+    head = positions.read(driver.client, driver.settings).head
+    assert head is not None
+    assert head.timestamp is not None
+    row = head_row(replace(head, timestamp=None))
+    driver.client.insert_rows(driver.settings.ledger, [row])
+    reshard(driver.client, queue, 3)
+    driver.send(2)
+    driver.start(new_process=True)
+    assert positions.read(driver.client, driver.settings).queues[0].newer == frozenset()

@@ -55,6 +55,11 @@ class Transaction:
         return str(self._transaction.getId().toString())
 
     @property
+    def timestamp(self) -> int | None:
+        """The cluster's time of its start; None if the client does not know it."""
+        return int(self._transaction.getStartTimestamp().getValue()) or None
+
+    @property
     def proxy(self) -> str:
         """The address of the RPC proxy that it lives on."""
         return str(self._transaction.getRpcProxyAddress())

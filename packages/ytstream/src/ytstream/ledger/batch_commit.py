@@ -73,7 +73,8 @@ def close_batch(
 
 def write_head(transaction: Transaction, path: str, head: Head, done: BatchRow) -> None:
     """Write the head and the batch's row into the ledger at ``path``; remove the oldest row."""
-    head = replace(head, totals=ledger_rows.added(head.totals, done))
+    totals = ledger_rows.added(head.totals, done)
+    head = replace(head, totals=totals, timestamp=transaction.timestamp)
     rows = [ledger_rows.head_row(head), ledger_rows.batch_row(head, done)]
     last = head.number - ledger_rows.kept(head)
     old = [{"kind": "batch", "number": last}] if last > 0 else []

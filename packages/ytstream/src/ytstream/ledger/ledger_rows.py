@@ -103,6 +103,9 @@ class Head:
     retired: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     #: Of the last batch; None: not known, or no state.
     store: StoreFigures | None = None
+    #: The cluster's time at which ``ends`` were written, as a row's `$timestamp`: what was read is
+    #: older. None: an older version wrote it.
+    timestamp: int | None = None
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -290,6 +293,7 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
             },
             {str(q["path"]): _rows(q["retired"]) for q in row["queues"] if "retired" in q},
             StoreFigures(*map(int, state["store"])) if "store" in state else None,
+            None if state.get("timestamp") is None else int(state["timestamp"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if repair:  # the table's schema lets no other value into that column
@@ -327,6 +331,7 @@ def head_row(head: Head) -> dict[str, Any]:
             "folder": head.folder,
             "number": head.number,
             "marker": dict(head.marker),
+            **({"timestamp": head.timestamp} if head.timestamp is not None else {}),
             **({"rows": head.state_rows} if head.state_rows is not None else {}),
             **({"store": [*astuple(head.store)]} if head.store is not None else {}),
             **({"totals": asdict(head.totals)} if head.totals != Totals() else {}),

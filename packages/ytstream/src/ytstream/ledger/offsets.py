@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .queue_layout import QueueLayout
+from .queue_layout import Position, QueueLayout
 
 #: Per queue: partition -> row. A partition at row 0 may be absent.
 Rows = Sequence[Mapping[int, int]]
@@ -55,6 +55,8 @@ class Queue:
     consumed: Mapping[int, int]
     #: Into which tablets it is cut; None: not known.
     layout: QueueLayout | None = None
+    #: Of another layout than the head's: rows that were written after what the job has read.
+    newer: frozenset[Position] = frozenset()
 
 
 def waiting(queues: Sequence[Queue], ends: ByQueue) -> int:

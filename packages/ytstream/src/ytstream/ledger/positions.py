@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import yt.type_info as ti
+from yt.common import YtError
 
 from ..cluster.client import Client, cluster_name
 from ..schema.columns import Column
+from ..schema.table_schema import SERVICE_COLUMNS
 from ..settings.job_settings import Settings
 from . import ledger_rows
 from .ledger_rows import Head
 from .offsets import Queue
-from .queue_layout import is_grown, layout_of
+from .queue_layout import is_grown, layout_of, telling_rows
 
 if TYPE_CHECKING:  # the ledger is read without Spark as well
     from ..connector.tablet_transactions import Transaction
@@ -22,6 +24,7 @@ if TYPE_CHECKING:  # the ledger is read without Spark as well
 #: Attribute of consumer, checkpoint and outputs: whose they are, and that job's ledger.
 MARKER = "ytstream_job"
 
+_TIMESTAMP = SERVICE_COLUMNS[0].name
 #: The key of a consumer's row (YTsaurus, client/queue_client/consumer_client.cpp).
 _CONSUMER = (
     Column("queue_cluster", ti.String, required=True, key=True),
@@ -73,7 +76,7 @@ def is_moved(head: Head, queue: Queue) -> bool:
     known, now = head.layouts.get(queue.path), queue.layout
     if known is None or now is None or known == now:
         return False
-    return not is_grown(known, now, head.ends.get(queue.path, {}), queue.upper)
+    return not is_grown(known, now, head.ends.get(queue.path, {}), queue.upper, queue.newer)
 
 
 def is_reused(head: Head, queue: Queue) -> bool:
@@ -95,7 +98,7 @@ def read(client: Client, settings: Settings, *, repair: bool = False) -> Snapsho
     path, select, cluster = settings.ledger, client.select_rows, cluster_name(client)
     found = read_head(path, select, repair=repair)
     for _ in range(_LOOKS):
-        head, where = found, queues(client, settings, cluster)
+        head, where = found, queues(client, settings, cluster, found)
         found = read_head(path, select, repair=repair)
         if found == head:
             break
@@ -118,10 +121,12 @@ def read_head(path: str, select: Select, *, repair: bool = False) -> Head | None
     return ledger_rows.head_of(path, iter(select(ledger_rows.head_query(path))), repair=repair)
 
 
-def queues(client: Client, settings: Settings, cluster: str) -> tuple[Queue, ...]:
+def queues(
+    client: Client, settings: Settings, cluster: str, head: Head | None = None
+) -> tuple[Queue, ...]:
     """Return each queue's bounds, and where the consumer is. Raises YtError for one not mounted."""
     found = consumed(client.select_rows, cluster, settings.consumer)
-    return tuple(queue(client, path, found.get(path, {})) for path in settings.queues)
+    return tuple(queue(client, path, found.get(path, {}), head) for path in settings.queues)
 
 
 def consumed(select: Select, cluster: str, consumer: str) -> dict[str, dict[int, int]]:
@@ -155,13 +160,16 @@ def forget_removed(
         transaction.modify(consumer, _CONSUMER, [], removed)
 
 
-def queue(client: Client, path: str, offsets: Mapping[int, int]) -> Queue:
-    """Return a queue's bounds, with the offsets that a consumer has in it."""
+def queue(client: Client, path: str, offsets: Mapping[int, int], head: Head | None = None) -> Queue:
+    """Return a queue's bounds, with the offsets that a consumer has in it.
+
+    With a ``head`` that knows other tablets, also which rows are newer than it.
+    """
     found = client.get(f"{path}/@", attributes=["id", "tablets"])
     layout = layout_of(found["tablets"])
     # Fresher than @queue_partitions, which the Queue Agent refreshes every few seconds.
     infos = client.get_tablet_infos(path, list(range(layout.tablets)))["tablets"]
-    return Queue(
+    made = Queue(
         path,
         str(found["id"]),
         tuple(int(info["trimmed_row_count"]) for info in infos),
@@ -169,3 +177,30 @@ def queue(client: Client, path: str, offsets: Mapping[int, int]) -> Queue:
         offsets,
         layout,
     )
+    return made if head is None else with_newer(client, made, head)
+
+
+def with_newer(client: Client, queue: Queue, head: Head) -> Queue:
+    """Return the queue with the rows, of those that tell about a reshard, newer than the head.
+
+    None are known of a queue without the column `$timestamp`, which its owner has to declare, and
+    of a head that an older version has written.
+    """
+    if head.timestamp is None or head.layouts.get(queue.path, queue.layout) == queue.layout:
+        return queue
+    rows = telling_rows(head.ends.get(queue.path, {}), queue.lower, queue.upper)
+    if not rows:
+        return queue
+    query = (
+        f"[$tablet_index], [$row_index] from [{queue.path}] "
+        f"where ([$tablet_index], [$row_index]) in ({', '.join(map(str, sorted(rows)))}) "
+        f"and [{_TIMESTAMP}] > {head.timestamp}u"
+    )
+    try:
+        found = [*client.select_rows(query)]
+    except YtError as error:
+        if _TIMESTAMP not in str(error):
+            raise
+        found = []
+    newer = ((int(row["$tablet_index"]), int(row["$row_index"])) for row in found)
+    return replace(queue, newer=frozenset(newer))

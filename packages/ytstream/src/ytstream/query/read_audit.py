@@ -19,7 +19,8 @@ from ..errors import JobError, RestartableError
 from ..errors.error_codes import ErrorCode
 from ..ledger.batch_begin_and_end import Ranges
 from ..ledger.ledger_rows import Head
-from ..ledger.queue_layout import QueueLayout, is_grown, layout_of
+from ..ledger.positions import is_moved, queue
+from ..ledger.queue_layout import QueueLayout, layout_of
 from ..outputs.batch_metrics import Metrics
 from ..schema.columns import Column
 from ..schema.table_schema import unlike
@@ -88,11 +89,8 @@ def _unchanged(
         return layout
     # New tablets, which the next batch may read; under numbers of former ones a start has to judge.
     is_first = all(partition >= layout.tablets for partition in head.retired.get(path, {}))
-    if layout.tablets > known.tablets and is_first:
-        infos = client.get_tablet_infos(path, list(range(layout.tablets)))["tablets"]
-        upper = [int(info["total_row_count"]) for info in infos]
-        if is_grown(known, layout, head.ends.get(path, {}), upper):
-            return layout
+    if is_first and not is_moved(head, queue(client, path, {}, head)):
+        return layout
     raise RestartableError(
         f"{path} was resharded from {known.tablets} to {layout.tablets} tablets before batch "
         f"{name} ended: its rows have other numbers now",

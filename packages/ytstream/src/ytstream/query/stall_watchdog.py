@@ -79,7 +79,7 @@ class Watchdog:
             # The head first: a batch that commits in between moves the consumer on.
             head = verify_epoch(read_head(settings.ledger, client.select_rows), self.epoch)
             self.stop.hear(head, self.epoch)
-            self.queues = positions.queues(client, settings, self.cluster)
+            self.queues = positions.queues(client, settings, self.cluster, head)
             self._verify(self.queues, head)
         except (YtError, OSError) as error:
             if isinstance(error, YtError) and error.contains_code(_MISSING):

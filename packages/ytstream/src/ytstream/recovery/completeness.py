@@ -90,6 +90,7 @@ def read(context: JobContext) -> CompletenessMark:
     outputs = {name: path for name, path in settings.outputs.items() if name not in late}
     if job.kind.is_stateful:
         return CompletenessMark(WATERMARK, _watermark(context, head), outputs)
+    queues = [positions.with_newer(client, queue, head) for queue in queues]
     times = [time for queue in queues for time in _waiting(client, queue, head)]
     return CompletenessMark(COMPLETE_UNTIL, min([latest, *times]) - MARGIN, outputs)
 

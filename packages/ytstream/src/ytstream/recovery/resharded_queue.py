@@ -23,7 +23,7 @@ def verify_layouts(found: Snapshot, head: Head, *, migrating: bool) -> None:
     for queue in (queue for queue in found.queues if is_moved(head, queue)):
         ends = head.ends.get(queue.path, {})
         said = _said(head, queue)
-        if not is_drained(ends, queue.upper):
+        if not is_drained(ends, queue.lower, queue.upper, queue.newer):
             raise JobError(
                 f"{said}; {_unread(queue, sum(ends.values()))}",
                 _ways(queue),
@@ -52,9 +52,11 @@ def _said(head: Head, queue: Queue) -> str:
 def _unread(queue: Queue, read: int) -> str:
     if (count := sum(queue.upper) - read) > 0:
         return f"{counted(count, 'row')} of it {'was' if count == 1 else 'were'} not read before"
+    newer = " some of these are newer than the job's last batch." if queue.newer else ""
     return (  # rows that were trimmed in a removed tablet count in what was read, and nowhere else
-        f"the job has read {read} rows, and the queue counts {sum(queue.upper)}. Rows of removed "
-        "tablets were trimmed, so nothing tells whether the job has read all others"
+        f"the job has read {read} rows, and the queue counts {sum(queue.upper)}.{newer} Rows of "
+        "removed tablets may have been trimmed, so nothing tells whether the job has read all "
+        "others"
     )
 
 

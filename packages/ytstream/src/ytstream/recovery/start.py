@@ -144,7 +144,8 @@ def begin(
     )
     with tablets.transaction() as transaction:
         head = epoch.verify_epoch(positions.read_head(settings.ledger, transaction.select), mine)
-        after = _begun(context, found, plan, replace(head, folder=mine.number, batch=batch))
+        head = replace(head, folder=mine.number, batch=batch, timestamp=transaction.timestamp)
+        after = _begun(context, found, plan, head)
         moves = [ledger_rows.move_row(after.epoch, plan.move)] if plan.move else []
         transaction.modify(
             settings.ledger, ledger_rows.COLUMNS, [ledger_rows.head_row(after), *moves]
