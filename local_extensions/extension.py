@@ -39,6 +39,7 @@ class TemplateExtension(Extension):
             "json": text.quoted,
             "python": text.python,
             "markdown": text.markdown,
+            "digest": text.digest,
             "slug": answers.slug,
             "checked": checked,
             "after_the_pair": after_the_pair,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import unicodedata
@@ -47,6 +48,11 @@ def markdown(value: str) -> str:
         escaped = _MARKDOWN_ACTIVE.sub(r"\\\g<0>", line.strip())
         lines.append(_MARKDOWN_BLOCK_START.sub(r"\1\\", escaped))
     return "<br>".join(lines)
+
+
+def digest(value: str) -> str:
+    """Return what tells whether a file is still as generated (ytstream_tools.adopt.owned_files)."""
+    return hashlib.sha256(value.rstrip().encode()).hexdigest()[:16]
 
 
 def shown(value: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ytstream.text_table import counted, table
 
+from . import template_answers
 from .reading.inspected_job import InspectedJob
 from .rules import RULES, Finding
 
@@ -30,6 +31,8 @@ def text(findings: Sequence[Finding], read: InspectedJob) -> str:
         _wrapped("not seen", f"{file}:{line}  {_NOT_SEEN}") for file, line in read.not_followed
     ]
     parts += ["\n".join(left)] if left else []
+    if command := template_answers.command(read):
+        parts.append(f"a repository with the same queues and processing type:\n\n{command}")
     return "\n\n".join([_head(read), *parts, _verdict(read, len(findings), len(by_rule))])
 
 
@@ -98,6 +101,7 @@ def document(path: str, findings: Sequence[Finding], read: InspectedJob) -> str:
     whole = {
         "path": path,
         "queries": len(read.queries),
+        "answers": template_answers.answers(read),
         "findings": found,
         "unread": [{"file": file, "why": why} for file, why in read.files.unread],
         "not_followed": [{"file": file, "line": line} for file, line in read.not_followed],

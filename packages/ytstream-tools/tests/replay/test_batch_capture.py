@@ -25,6 +25,7 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream_tools.commands import capture as capture_command
+from ytstream_tools.demo import yson_rows
 from ytstream_tools.demo.demo_tables import fill_reference, produce
 from ytstream_tools.demo.job_sample import untyped
 from ytstream_tools.replay import batch_capture, batch_rows
@@ -56,7 +57,7 @@ def test_the_rows_of_a_batch_are_saved_with_a_test(
     folder = tmp_path / "tests/captured/batch_3_19"
     assert said.startswith("10 rows in tests/captured/batch_3_19: `make test` runs them")
     assert sorted(file.name for file in folder.iterdir()) == ["rows.yson", "test_batch_3_19.py"]
-    rows = batch_capture.read(folder / "rows.yson")
+    rows = yson_rows.read(folder / "rows.yson")
     places = [(row["$queue"], row["$tablet_index"], row["$row_index"]) for row in rows]
     assert places == [(context.settings.queues[0], 0, 90 + number) for number in range(10)]
     assert all(row["event_id"] == "e" for row in rows)
@@ -68,7 +69,7 @@ def test_the_rows_of_a_batch_are_saved_with_a_test(
 def test_columns_can_be_left_out(provisioned_of: ContextOf, tmp_path: Path) -> None:
     context = _with_batches(provisioned_of)
     _captured(context, tmp_path, "3-19", None, "url", "extra")
-    (row, *_) = batch_capture.read(tmp_path / "tests/captured/batch_3_19/rows.yson")
+    (row, *_) = yson_rows.read(tmp_path / "tests/captured/batch_3_19/rows.yson")
     assert {"url", "extra"} & {*row} == set()
     said = refusal(lambda: _captured(context, tmp_path, "3-18", None, "uri"))
     assert said.startswith("no column uri to leave out\n  -> known: auction")
@@ -89,13 +90,13 @@ def test_rows_of_any_text_come_back_as_they_were(tmp_path: Path) -> None:
         {"a": "ж\n\"'", "b": None, "c": 2**63, "d": 1.5, "e": [{"f": True}]},
         {"a": b"\x00\xff\x1f\x8b", "b": b"", "e": [{"f": b"\xfe"}]},
     ]
-    batch_capture.write(tmp_path / "rows.yson", rows)
-    read = batch_capture.read(tmp_path / "rows.yson")
+    yson_rows.write(tmp_path / "rows.yson", rows)
+    read = yson_rows.read(tmp_path / "rows.yson")
     assert untyped(read) == untyped(rows)
-    batch_capture.write(tmp_path / "again.yson", read)  # as the client gives them
+    yson_rows.write(tmp_path / "again.yson", read)  # as the client gives them
     assert (tmp_path / "again.yson").read_bytes() == (tmp_path / "rows.yson").read_bytes()
     (tmp_path / "rows.yson").write_text("{a=")
-    assert refusal_code(lambda: batch_capture.read(tmp_path / "rows.yson")) == ErrorCode.FILE
+    assert refusal_code(lambda: yson_rows.read(tmp_path / "rows.yson")) == ErrorCode.FILE
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_rejected_rows_are_saved_by_their_reason(provisioned_of: ContextOf, tmp_
     assert "1 row in tests/captured/rejected_no_price" in _captured(
         context, tmp_path, "", "no price"
     )
-    (row,) = batch_capture.read(tmp_path / "tests/captured/rejected_no_price/rows.yson")
+    (row,) = yson_rows.read(tmp_path / "tests/captured/rejected_no_price/rows.yson")
     assert (row["$tablet_index"], row["$row_index"]) == (1, 3)
     assert (
         "captured.accepted("

@@ -27,7 +27,10 @@ def test_the_runtime_knows_the_names_of_the_tools_commands() -> None:
 
 def test_each_command_runs_in_one_way() -> None:
     for command in registry().commands.values():
-        assert (command.run is None) != (command.offline is None), command.name
+        if command.run is None and command.offline is None:
+            assert command.without_cluster is not None, command.name
+        else:
+            assert (command.run is None) != (command.offline is None), command.name
 
 
 def test_the_help_of_a_command_says_what_it_needs_and_changes(

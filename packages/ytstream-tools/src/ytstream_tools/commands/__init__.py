@@ -5,7 +5,9 @@ fails one command, in words, and hides none.
 """
 
 from . import (
+    adopt,
     alerts,
+    approve,
     capture,
     complete_until,
     confs,
@@ -14,6 +16,7 @@ from . import (
     logs,
     metrics,
     page,
+    preview,
     rehearse,
     replay_rejected,
     rows,
@@ -28,5 +31,6 @@ COMMANDS = tuple(
     for module in (
         rows, submit, logs, status, metrics, page, drain, complete_until, capture, rehearse,
         replay_rejected, demo, tables, confs, alerts, why,
+        adopt, approve, preview,
     )
 )  # fmt: skip

@@ -22,4 +22,5 @@ COMMAND = Command(
     help="Run the job on a minicluster, kill it at the worst moment, and count every row.",
     offline=_offline,
     starts_cluster=True,
+    starts_jvm=True,
 )

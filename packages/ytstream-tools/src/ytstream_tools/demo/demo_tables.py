@@ -122,7 +122,10 @@ def outcomes(
     """Compare each output with what must come of the rows ``sent``."""
     job = context.job
     return {
-        name: compare(sample.wanted(job, sent, name), read_output(context, name))
+        name: compare(
+            sample.wanted(job, sent, name),
+            sample.leveled(job, name, read_output(context, name)),
+        )
         for name in job.outputs
     }
 

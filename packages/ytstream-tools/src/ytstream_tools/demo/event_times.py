@@ -7,6 +7,7 @@ from typing import Any
 
 from ytstream.schema.string_values import canonical, is_string
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 
@@ -43,6 +44,12 @@ def moved(value: Any, kind: str, time_us: int) -> Any:
     times, parts = _unit(value, kind)
     found = time_us * parts
     return type(value)(found / times if isinstance(value, float) else found // times)
+
+
+def unit_us(value: Any, kind: str) -> int:
+    """Return the microseconds in a unit of a number; 0 for nanoseconds."""
+    times, parts = _unit(value, kind)
+    return times // parts
 
 
 def text(time_us: int) -> str:

@@ -7,7 +7,7 @@ import inspect
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,10 @@ class Sample:
     )
     #: For a join: the rows of the reference table.
     reference: Sequence[SampleRow] = ()
+    #: How many of the rows `make approve` takes.
+    approved: int = 500
+    #: Columns of outputs that differ from run to run, such as the time of processing.
+    ignored: Collection[str] = ()
 
     @property
     def start_us(self) -> int:
@@ -102,7 +106,19 @@ class Sample:
         except JobError:  # a wrong value in a row that it was given says more
             sample_types.verify("rows() in sample/rows.py", job.queue_columns, rows)
             raise
-        return counted(made, compared(job, output))
+        return self.leveled(job, output, counted(made, compared(job, output)))
+
+    def leveled(self, job: Job, output: str, rows: Counted) -> Counted:
+        """Return the rows with null in the columns that are ignored."""
+        places = [
+            n for n, column in enumerate(compared(job, output)) if column.name in self.ignored
+        ]
+        if not places:
+            return rows
+        level = Counted()
+        for row, count in rows.items():
+            level[tuple(None if n in places else value for n, value in enumerate(row))] += count
+        return level
 
     def closing(self, job: Job, rows: Sequence[SampleRow]) -> list[dict[str, Any]]:
         """Return rows to send one after the other to bring out what waits for the watermark.

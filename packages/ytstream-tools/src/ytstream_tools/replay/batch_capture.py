@@ -8,13 +8,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from yt import yson
-
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.text_table import counted
 
+from ..demo.yson_rows import write
 from . import batch_rows
 from .batch_rows import NUMBER, PARTITION, QUEUE, CapturedRow
 
@@ -77,24 +76,6 @@ def capture(
         "they are somebody's data: look at them before you commit them (--without leaves columns "
         "out)"
     )
-
-
-def write(path: Path, rows: Sequence[CapturedRow]) -> None:
-    """Write rows as YSON, one a line."""
-    lines = [yson.dumps(dict(row), yson_format="text", sort_keys=True) + b";\n" for row in rows]
-    path.write_bytes(b"".join(lines))
-
-
-def read(path: Path) -> list[CapturedRow]:
-    """Return the rows of a file. Raises JobError for one that is not as write() leaves it."""
-    try:
-        return list(yson.loads(path.read_bytes(), yson_type="list_fragment"))
-    except (OSError, yson.YsonError) as error:
-        raise JobError(
-            f"{path} cannot be read: {error}",
-            "restore it, or capture it again",
-            code=ErrorCode.FILE,
-        ) from error
 
 
 def _left(row: CapturedRow, without: Sequence[str]) -> CapturedRow:

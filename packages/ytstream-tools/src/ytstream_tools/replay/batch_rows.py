@@ -88,13 +88,13 @@ def rows_of(context: JobContext, ranges: Ranges) -> tuple[list[CapturedRow], lis
         if not any(end > first for first, end in partitions.values()):
             continue
         queue = positions.queue(client, path, {})
-        names = _columns(client, path)
+        names = columns_of(client, path)
         for partition, (first, end) in sorted(partitions.items()):
             lower = _lower(queue, partition, end)
             if first < min(lower, end):
                 line = f"{path}, partition {partition}: rows {first} to {min(lower, end) - 1}"
                 trimmed.append(f"{line} are trimmed")
-            for row in _read(client, path, names, partition, max(first, lower), end):
+            for row in read_range(client, path, names, partition, max(first, lower), end):
                 found.append({QUEUE: path, **row})
     return found, trimmed
 
@@ -176,13 +176,13 @@ def _lower(queue: Queue, partition: int, end: int) -> int:
     return queue.lower[partition] if partition < len(queue.lower) else end
 
 
-def _columns(client: Client, path: str) -> str:
+def columns_of(client: Client, path: str) -> str:
     """Return the columns that producers fill, as a query names them."""
     names = [str(column["name"]) for column in client.get(f"{path}/@schema")]
     return ", ".join(f"[{name}]" for name in names if not name.startswith("$"))
 
 
-def _read(
+def read_range(
     client: Client, path: str, names: str, partition: int, first: int, end: int
 ) -> Iterator[CapturedRow]:
     for start in range(first, end, _CHUNK):

@@ -12,6 +12,7 @@ from ytstream.job import REJECTED
 from ytstream.schema.columns import Column, type_name
 from ytstream.text_table import counted
 
+from ..demo import yson_rows
 from ..replay import batch_capture
 from ..replay.batch_rows import PARTITION, QUEUE, CapturedRow
 from .job_stream import Stream
@@ -45,7 +46,7 @@ def accepted(stream: Stream, folder: Path) -> None:
 
 def _run(stream: Stream, folder: Path) -> int:
     job, client, settings = stream.context.job, stream.client, stream.settings
-    rows = batch_capture.read(folder / batch_capture.ROWS)
+    rows = yson_rows.read(folder / batch_capture.ROWS)
     queues = sorted({str(row[QUEUE]) for row in rows})
     if settings.reference is not None and (folder / batch_capture.REFERENCE).exists():
         keys = [column.name for column in job.reference_columns if column.key]
@@ -53,7 +54,7 @@ def _run(stream: Stream, folder: Path) -> int:
         client.delete_rows(
             settings.reference, list(client.select_rows(f"{names} from [{settings.reference}]"))
         )
-        known = batch_capture.read(folder / batch_capture.REFERENCE)
+        known = yson_rows.read(folder / batch_capture.REFERENCE)
         client.insert_rows(settings.reference, [_row(job.reference_columns, row) for row in known])
     counts = [int(client.get(f"{queue}/@tablet_count")) for queue in settings.queues]
     stream.configure(max_rows_per_partition=max(len(rows), settings.max_rows_per_partition))

@@ -192,8 +192,13 @@ def wait_for_failure(query: StreamingQuery) -> str:
     return str(query.exception())
 
 
-def assert_exact(job: Job, outcomes: Mapping[str, demo_tables.OutputCounts]) -> None:
-    """Fail with the first rows that differ unless nothing is lost and nothing duplicated."""
+def assert_exact(
+    job: Job, outcomes: Mapping[str, demo_tables.OutputCounts], hint: str = ""
+) -> None:
+    """Fail with the first rows that differ unless nothing is lost and nothing duplicated.
+
+    ``hint`` says what to do then.
+    """
     console = Console(width=120, record=True, file=io.StringIO())
     for name, outcome in outcomes.items():
         table = differences(job, outcome, name)
@@ -202,4 +207,4 @@ def assert_exact(job: Job, outcomes: Mapping[str, demo_tables.OutputCounts]) -> 
     if remark := kept_out(job, outcomes):
         console.print(remark, markup=False)
     if text := console.export_text():
-        pytest.fail(text, pytrace=False)
+        pytest.fail(f"{text}{hint}", pytrace=False)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import spyt.types as spyt
 from pyspark.sql import types as spark
@@ -80,6 +82,12 @@ _SCALARS: dict[str, Conversion] = {
     "timestamp64": _number(spyt.Timestamp64Type(), spyt.Timestamp64),
     "interval64": _number(spyt.Interval64Type(), spyt.Interval64),
     "yson": Conversion(spyt.YsonType(), spyt.Yson, lambda value: value),
+    # 16 bytes in the table, text in Spark (SPYT, WireDeserializer).
+    "uuid": Conversion(
+        spark.StringType(),
+        lambda value: str(UUID(bytes=string_values.as_bytes(value))),
+        lambda text: string_values.canonical(UUID(text).bytes),
+    ),
 }
 
 
@@ -114,6 +122,8 @@ def conversion(type_: Any) -> Conversion:
         return conversion(type_.item)
     if kind in _SCALARS:
         return _nullable(_SCALARS[kind])
+    if kind == "decimal":
+        return _nullable(_decimal(type_.precision, type_.scale))
     if kind == "list":
         item = conversion(type_.item)
         return _nullable(
@@ -138,6 +148,34 @@ def conversion(type_: Any) -> Conversion:
         f"no sample row or unit test can have a column of type {spelled(type_)}",
         "use another type, or try the column on the minicluster with `make demo`",
         code=ErrorCode.SAMPLE,
+    )
+
+
+#: Digits that a decimal of so many bytes holds (YTsaurus, "Data types": decimal).
+_DECIMAL_BYTES = {9: 4, 18: 8, 35: 16}
+
+
+def _decimal(precision: int, scale: int) -> Conversion:
+    """Return the conversion of a decimal: a big-endian number whose sign bit is inverted.
+
+    Raises JobError for one with more digits than Spark has.
+    """
+    size = next((size for digits, size in _DECIMAL_BYTES.items() if precision <= digits), None)
+    if size is None:
+        raise JobError(
+            f"no sample row or unit test can have a decimal of {precision} digits",
+            f"use at most {max(_DECIMAL_BYTES)} digits",
+            code=ErrorCode.SAMPLE,
+        )
+    half = 1 << (8 * size - 1)
+    return Conversion(
+        spark.DecimalType(precision, scale),
+        lambda value: Decimal(int.from_bytes(string_values.as_bytes(value), "big") - half).scaleb(
+            -scale
+        ),
+        lambda found: string_values.canonical(
+            (int(found.scaleb(scale)) + half).to_bytes(size, "big")
+        ),
     )
 
 

@@ -22,7 +22,7 @@ from ytstream.schema.columns import Column
 from ytstream.spark.source import INNER_POSITION
 
 from ..demo import sample_types
-from ..demo.demo_tables import OutputCounts, compare
+from ..demo.demo_tables import compare
 from ..demo.job_sample import REASON, Counted, Sample, compared, counted, is_rejected
 from .job_stream import assert_exact
 from .type_conversion import conversion
@@ -117,8 +117,13 @@ def assert_outputs(
             "let rows() in sample/rows.py make rows of which some come out",
             code=ErrorCode.SAMPLE,
         )
-    outcomes = {name: _outcome(context, frames[name], wanted[name], name) for name in frames}
-    assert_exact(job, outcomes)
+    found = {
+        name: sample.leveled(
+            job, name, counted(output_rows(context, frame, name), compared(job, name))
+        )
+        for name, frame in frames.items()
+    }
+    assert_exact(job, {name: compare(wanted[name], rows) for name, rows in found.items()})
 
 
 def assert_rows(
@@ -134,10 +139,18 @@ def assert_rows(
             "give it rows for which expected() has some",
             code=ErrorCode.SAMPLE,
         )
-    assert_exact(context.job, {output: _outcome(context, result, wanted, output)})
+    found = counted(output_rows(context, result, output), compared(context.job, output))
+    assert_exact(context.job, {output: compare(wanted, found)})
 
 
-def _outcome(context: JobContext, result: DataFrame, wanted: Counted, output: str) -> OutputCounts:
+def output_rows(
+    context: JobContext, result: DataFrame, output: str = "output"
+) -> list[dict[str, Any]]:
+    """Return the rows of an output in YTsaurus' values, without the guarantee's position.
+
+    Of a rejected row: the reason and the queue's row. Raises JobError for other columns than those
+    of OUTPUTS.
+    """
     job = context.job
     maker = "transform()" if job.split is None else "outputs()"
     verify_columns(output, result, job.output_columns[output], maker)
@@ -145,7 +158,7 @@ def _outcome(context: JobContext, result: DataFrame, wanted: Counted, output: st
         result = tagging.restored(result, _schema(job.queue_columns))
         result = result.withColumnRenamed(tagging.REASON, REASON)
     try:
-        found = counted_rows(context, result, output)
+        return _rows(context, result, output)
     except ValueError as error:  # PySpark makes a datetime of each date and time
         raise JobError(
             f"{output!r} has a date or time that Python cannot show: {error}",
@@ -153,15 +166,19 @@ def _outcome(context: JobContext, result: DataFrame, wanted: Counted, output: st
             "dates and times between 1970 and 2105",
             code=ErrorCode.SAMPLE,
         ) from error
-    return compare(wanted, found)
 
 
 def counted_rows(context: JobContext, result: DataFrame, output: str = "output") -> Counted:
     """Return how often each row of the output is there, without the guarantee's position."""
-    columns = compared(context.job, output)
-    back = {column.name: conversion(column.type).from_spark for column in columns}
+    return counted(_rows(context, result, output), compared(context.job, output))
+
+
+def _rows(context: JobContext, result: DataFrame, output: str) -> list[dict[str, Any]]:
+    back = {
+        column.name: conversion(column.type).from_spark for column in compared(context.job, output)
+    }
     rows = string_columns.crossing(result).collect()
-    return counted(({name: to(row[name]) for name, to in back.items()} for row in rows), columns)
+    return [{name: to(row[name]) for name, to in back.items()} for row in rows]
 
 
 def _frame(

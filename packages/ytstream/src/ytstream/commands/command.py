@@ -33,7 +33,7 @@ def _no_arguments(_: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """One command: give either ``run`` or ``offline``."""
+    """One command: give ``run`` or ``offline``, or a ``without_cluster`` that always answers."""
 
     name: str
     #: One sentence, shown by --help.

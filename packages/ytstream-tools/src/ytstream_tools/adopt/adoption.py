@@ -1,0 +1,209 @@
+"""From columns and rows to files: what would be written, a preview, and the writing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
+from ytstream.job import Job
+from ytstream.schema.columns import spelled
+from ytstream.schema.string_values import shown
+from ytstream.text_table import counted
+
+from ..demo import yson_rows
+from ..demo.event_times import text as time_text
+from . import masks, owned_files, proposals
+from .proposals import Proposals
+from .source_rows import SourceRows
+from .starter_files import Starter
+
+#: Rows that the demo or a test takes of a sample, and more.
+_MOST_ROWS = 30_000
+_DAY = 86_400_000_000
+ROWS = "sample/rows.yson"
+#: Rows and columns of the preview, and the width of a value.
+_ROWS, _COLUMNS, _VALUE = 5, 6, 24
+
+Ask = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """A file that would be written, or removed."""
+
+    path: str
+    #: None: the file would be removed.
+    content: bytes | None
+    #: What happens to the user's edits; empty without any.
+    loses: str = ""
+
+
+def starter_of(
+    job: Job, source: SourceRows, masked: Sequence[str], without: Sequence[str]
+) -> Starter:
+    """Return what the files are made of. Raises JobError for a wrong name."""
+    rows = masks.masked(source.rows, source.columns, masked)
+    source = SourceRows(
+        source.origin, source.columns, source.left_out, rows, source.choice
+    ).without(without)
+    found = proposals.of(source.columns, source.rows)
+    starter = Starter(job, source, found, masked, found.first_us)
+    if not starter.uses_time:
+        return starter
+    return replace(starter, start_us=_start_us(found, len(rows)))
+
+
+def _start_us(found: Proposals, rows: int) -> int:
+    """Return where the sample begins: early enough that its last repetition is in the past."""
+    if found.event_time is None:
+        return 0
+    times = found.event_time
+    period = times.last_us - times.first_us + _DAY
+    latest = time.time_ns() // 1_000 - 2 * _DAY - (_MOST_ROWS // rows + 2) * period
+    return times.first_us if times.first_us <= latest else max(latest - latest % _DAY, 0)
+
+
+def planned(root: Path, starter: Starter) -> list[PlannedFile]:
+    """Return the files to write."""
+    known = owned_files.examples(root)
+
+    def edited(path: str) -> bool:
+        return owned_files.is_edited(root, path, known)
+
+    package = f"src/{starter.job.package}"
+    tables, transform = f"{package}/tables.py", f"{package}/transform.py"
+    # The outputs and the logic go together.
+    is_new = starter.has_logic and not (edited(tables) or edited(transform))
+    files = list[PlannedFile]()
+    if is_new:
+        files += [_python(tables, starter.tables()), _python(transform, starter.transform())]
+    else:
+        text = (root / tables).read_text(encoding="utf-8")
+        new = owned_files.with_import(owned_files.with_list(text, "QUEUE", starter.queue()))
+        files.append(_python(tables, new, "its QUEUE is replaced" if edited(tables) else ""))
+    lost = "is overwritten"
+    files.append(
+        _python("sample/rows.py", starter.rows(), lost if edited("sample/rows.py") else "")
+    )
+    data = b"".join(map(yson_rows.line_of, starter.source.rows))
+    files.append(PlannedFile(ROWS, data, lost if (root / ROWS).exists() else ""))
+    examples = ("sample/__init__.py", "sample/expected.py", "tests/test_transform.py")
+    if is_new and not any(map(edited, examples)):
+        files += [
+            _python("sample/__init__.py", starter.sample()),
+            _python("tests/test_transform.py", starter.test()),
+        ]
+        if (root / "sample/expected.py").exists():
+            files.append(PlannedFile("sample/expected.py", None))
+    return files
+
+
+def _python(path: str, text: str, loses: str = "") -> PlannedFile:
+    return PlannedFile(path, owned_files.formatted(text, path).encode(), loses)
+
+
+def adopt(
+    root: Path, starter: Starter, console: Console, *, overwrite: bool, ask: Ask | None
+) -> int:
+    """Show what would be written, and write it; ``ask`` is None without a terminal.
+
+    Raises JobError where something of the user's would be lost and nobody can be asked.
+    """
+    files = planned(root, starter)
+    show(console, starter, files)
+    lost = [f"{file.path} {file.loses}" for file in files if file.loses]
+    if lost and not overwrite:
+        if ask is None:
+            raise JobError(
+                f"you have edited files, and there is no terminal to ask: {'; '.join(lost)}. "
+                "Nothing was written",
+                "commit your edits and give OVERWRITE=1 (--overwrite)",
+                code=ErrorCode.FILE,
+            )
+        if not ask(f"{'; '.join(lost)}. Go on?"):
+            console.print("nothing was written")
+            return 1
+    for file in files:
+        if file.content is None:
+            (root / file.path).unlink()
+        else:
+            (root / file.path).write_bytes(file.content)
+    console.print("\n".join(_next(starter, files)), markup=False, soft_wrap=True)
+    return 0
+
+
+def ask_at_terminal() -> Ask | None:
+    """Return a function that asks the person at the terminal; None without one."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+
+    def ask(question: str) -> bool:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+
+    return ask
+
+
+def show(console: Console, starter: Starter, files: Sequence[PlannedFile]) -> None:
+    """Print columns, rows, proposals and files."""
+    source = starter.source
+    rows = counted(len(source.rows), "row")
+    console.print(
+        f"{source.origin}: {counted(len(source.columns), 'column')}, {rows} ({source.choice})",
+        markup=False, soft_wrap=True,
+    )  # fmt: skip
+    chosen = source.columns[:_COLUMNS]
+    table = Table(*(escape(f"{column.name}\n{spelled(column.type)}") for column in chosen))
+    for row in source.rows[:_ROWS]:
+        table.add_row(*(escape(_short(row[column.name])) for column in chosen))
+    console.print(table)
+    if more := len(source.columns) - len(chosen):
+        console.print(f"and {counted(more, 'column')} more")
+    for left in source.left_out:
+        console.print(f"left out: {left.name}, {left.type}: {left.why}", markup=False)
+    for line in _proposed(starter):
+        console.print(f"proposal: {line}", markup=False, soft_wrap=True)
+    for file in files:
+        what = "remove" if file.content is None else "write"
+        console.print(f"{what} {file.path}{file.loses and f': {file.loses}'}", markup=False)
+
+
+def _proposed(starter: Starter) -> Iterator[str]:
+    found = starter.found
+    if found.event_time is not None:
+        times = found.event_time
+        yield (
+            f"event time {times.column.name}, {time_text(times.first_us)} to "
+            f"{time_text(times.last_us)}, at most {times.behind_us / 1_000_000:.0f} s out of order"
+        )
+    if found.unique:
+        yield f"key {', '.join(column.name for column in found.unique[:5])}"
+    if found.group is not None:
+        yield f"group by {found.group.name}, {found.groups} values"
+    if starter.job.processing in ("window", "deduplicate") and found.event_time is not None:
+        yield f"WINDOW {found.window}, LATENESS {found.lateness}"
+
+
+def _next(starter: Starter, files: Sequence[PlannedFile]) -> Iterator[str]:
+    paths = {file.path for file in files}
+    yield f"warning: {starter.warning}"
+    transform = f"src/{starter.job.package}/transform.py"
+    if transform in paths:
+        yield f"Next: edit {transform}, then `make approve`, `make lint test demo`."
+        return
+    why = "you have edited it" if starter.has_logic else starter.lacks
+    yield f"{transform} and OUTPUTS are as they were: {why}."
+    yield "Next: make them, sample/ and tests/ fit QUEUE, then `make lint test demo`."
+
+
+def _short(value: object) -> str:
+    text = shown(value)
+    return text if len(text) <= _VALUE else f"{text[: _VALUE - 3]}..."

@@ -1,0 +1,130 @@
+"""Masks: a value becomes another one of the same length; equal values stay equal, null stays null.
+
+The mask is a keyed hash. Its key is random, and nothing keeps it: who has the masked rows cannot
+try values out.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from yt.yson import YsonUint64
+
+from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
+from ytstream.schema.columns import Column, spelled, type_name
+from ytstream.schema.string_values import as_bytes, is_string
+
+from .source_rows import Row, verify_known
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+_TEXTS = ("utf8", "string", "json")
+_NUMBERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_FLOATS = ("float", "double")
+
+Mask = Callable[[Any], Any]
+
+
+def masked(rows: Sequence[Row], columns: Sequence[Column], names: Sequence[str]) -> list[Row]:
+    """Return the rows with other values in some columns. Raises JobError for a wrong name."""
+    verify_known(names, columns, "MASK")
+    key = secrets.token_bytes(32)
+    masks = {column.name: _mask(key, column) for column in columns if column.name in names}
+    return [
+        {name: masks[name](value) if name in masks else value for name, value in row.items()}
+        for row in rows
+    ]
+
+
+def _mask(key: bytes, column: Column) -> Mask:
+    kind = type_name(column.type)
+    if kind == "json":
+        # A JSON text of the same length that is valid for the cluster.
+        return _of_present(lambda value: _json(key, str(value)))
+    if kind in ("yson", "any") or not _scalars(column.type) - {*_TEXTS, *_NUMBERS, *_FLOATS}:
+        return _of_present(lambda value: _any(key, value, kind))
+    raise JobError(
+        f"MASK: {column.name} is of type {spelled(column.type)}, which cannot be masked",
+        f"mask texts and numbers; WITHOUT={column.name} leaves the column out",
+        code=ErrorCode.USAGE,
+    )
+
+
+def _of_present(mask: Mask) -> Mask:
+    return lambda value: None if value is None else mask(value)
+
+
+def _scalars(type_: Any) -> set[str]:
+    """Return the names of the types in which the values of a column are."""
+    inner = [getattr(type_, name, None) for name in ("item", "key", "value")]
+    items = getattr(type_, "items", ())
+    inner += [item[1] if isinstance(item, tuple) else item for item in items]
+    parts = [part for part in inner if part is not None]
+    return set().union(*map(_scalars, parts)) if parts else {type_name(type_)}
+
+
+def _any(key: bytes, value: Any, kind: str) -> Any:
+    """Mask every text and number in a value."""
+    if value is None or isinstance(value, bool) or type(value).__name__ == "YsonBoolean":
+        return value
+    if is_string(value):
+        is_text = isinstance(value, str)
+        return _text(key, str(value)) if is_text else _bytes(key, as_bytes(value))
+    if isinstance(value, int):
+        return _whole(key, value, kind)
+    if isinstance(value, float):
+        return _float(key, float(value))
+    if isinstance(value, Mapping):  # names of fields are those of the schema
+        return {name: _any(key, item, kind) for name, item in value.items()}
+    return [_any(key, item, kind) for item in value]
+
+
+def _stream(key: bytes, value: bytes, size: int) -> bytes:
+    """Return ``size`` bytes that depend on the key and the value."""
+    made, number = b"", 0
+    while len(made) < size:
+        made += hmac.digest(key, number.to_bytes(4, "big") + value, "sha256")
+        number += 1
+    return made[:size]
+
+
+def _text(key: bytes, value: str) -> str:
+    found = _stream(key, value.encode(), len(value))
+    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in found)
+
+
+def _bytes(key: bytes, value: bytes) -> bytes:
+    return _stream(key, value, len(value))
+
+
+def _json(key: bytes, value: str) -> str:
+    """Return a JSON text: of two characters or more a string."""
+    return f'"{_text(key, value[2:] + value)[: len(value) - 2]}"' if len(value) > 1 else "0"
+
+
+def _whole(key: bytes, value: int, kind: str) -> Any:
+    """Return a number with the same sign and as many digits."""
+    digits = len(str(abs(value)))
+    low = 10 ** (digits - 1) if digits > 1 else 0
+    bits = int(kind.lstrip("uint") or 64) if kind in _NUMBERS else 64
+    is_unsigned = kind.startswith("u") or isinstance(value, YsonUint64)
+    most = (1 << bits) - 1 if is_unsigned else (1 << (bits - 1)) - 1
+    high = min(10**digits - 1, most)
+    text = int.from_bytes(_stream(key, str(int(value)).encode(), 16), "big")
+    found = low + text % (high - low + 1)
+    if is_unsigned:
+        return YsonUint64(found)
+    return -found if value < 0 else found
+
+
+def _float(key: bytes, value: float) -> float:
+    """Return a number of the same sign and size."""
+    if value == 0 or value != value or value in (float("inf"), float("-inf")):
+        return value
+    part = int.from_bytes(_stream(key, repr(value).encode(), 8), "big") / 2**64
+    size = 10.0 ** (len(str(int(abs(value)))) - 1)
+    found = round(size * (1 + 8 * part), 6)
+    return -found if value < 0 else found

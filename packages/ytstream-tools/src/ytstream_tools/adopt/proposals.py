@@ -1,0 +1,202 @@
+"""What the rows suggest: the event time, a key, a column to group by, and lengths."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from ytstream.schema.columns import Column, type_name
+from ytstream.schema.string_values import is_string, shown
+
+from ..demo import event_times
+from .source_rows import Row
+
+_SECOND = 1_000_000
+#: 1990 in microseconds: a number that is a smaller time is seldom a time.
+_EARLIEST = 631_152_000 * _SECOND
+#: SPYT's own types of times, which Spark's SQL cannot cast (SPYT, spyt/types.py).
+UNCAST = ("datetime", "datetime64", "timestamp64", "date32", "uint64")
+#: Lengths that people choose, in seconds, and how Spark writes them.
+_LENGTHS = {
+    1: "1 second",
+    10: "10 seconds",
+    60: "1 minute",
+    600: "10 minutes",
+    3_600: "1 hour",
+    6 * 3_600: "6 hours",
+    86_400: "1 day",
+    7 * 86_400: "7 days",
+    30 * 86_400: "30 days",
+    365 * 86_400: "365 days",
+}
+#: About so many windows in the sample.
+_WINDOWS = 20
+#: Rows of one group, at least, on the average.
+_GROUP = 3
+#: Types that can name a row, or a group.
+_KEYS = ("utf8", "string", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
+
+
+@dataclass(frozen=True)
+class EventTime:
+    """A column that looks like the event time."""
+
+    column: Column
+    first_us: int
+    last_us: int
+    #: How far a row lies behind the newest one before it, at most, in microseconds.
+    behind_us: int
+    #: The part of the rows that are not earlier than the row before.
+    growing: float
+
+    @property
+    def kind(self) -> str:
+        """The type of the column."""
+        return type_name(self.column.type)
+
+    @property
+    def expression(self) -> str:
+        """The Spark expression of the time, as a timestamp."""
+        name = f"`{self.column.name}`"
+        if self.kind == "timestamp":
+            return name
+        if self.kind == "date" or self.kind in ("utf8", "string"):
+            to = "CAST({} AS TIMESTAMP)" if self.kind == "date" else "try_to_timestamp({})"
+            return to.format(name)
+        unit = event_times.unit_us(self.sample, self.kind)
+        functions = {1_000_000: "seconds", 1_000: "millis", 1: "micros"}
+        if unit in functions:
+            return f"timestamp_{functions[unit]}({name})"
+        return f"timestamp_micros({name} div 1000)"
+
+    #: A value of the column, which tells the unit of a plain number.
+    sample: Any = None
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """What the rows suggest."""
+
+    event_time: EventTime | None
+    #: Columns whose values differ from row to row.
+    unique: Sequence[Column]
+    #: A column with few values.
+    group: Column | None
+    groups: int = 0
+
+    @property
+    def first_us(self) -> int:
+        """The first event time, in microseconds; 0 without one."""
+        return self.event_time.first_us if self.event_time else 0
+
+    @property
+    def window(self) -> str:
+        """The length of a window of which the sample has some."""
+        times = self.event_time
+        span = (times.last_us - times.first_us) if times else 0
+        return nearest(span // _SECOND // _WINDOWS)
+
+    @property
+    def lateness(self) -> str:
+        """How far rows lie behind the newest one, rounded up; the length of a window at least."""
+        times = self.event_time
+        behind = nearest((times.behind_us if times else 0) // _SECOND)
+        return max((behind, self.window), key=seconds_of)
+
+
+def of(columns: Sequence[Column], rows: Sequence[Row]) -> Proposals:
+    """Look at the rows."""
+    times = sorted(_event_times(columns, rows), key=_rank, reverse=True)
+    event_time = times[0] if times else None
+    keys = [column for column in columns if type_name(column.type) in _KEYS]
+    counts = {column.name: _distinct(column, rows) for column in keys}
+    unique = [
+        column
+        for column in keys
+        if counts[column.name] == len(rows) > 1
+        and (event_time is None or column.name != event_time.column.name)
+        and type_name(column.type) in ("utf8", "int64", "uint64")
+    ]
+    few = [
+        column
+        for column in keys
+        if 2 <= counts[column.name] <= max(len(rows) // _GROUP, 2)
+        and (event_time is None or column.name != event_time.column.name)
+    ]
+    # A text names a thing more often than a number does; then the one with the most values.
+    group = max(
+        few,
+        key=lambda column: (
+            is_text(column),
+            counts[column.name] ** 2 <= len(rows),
+            counts[column.name],
+        ),
+        default=None,
+    )
+    return Proposals(event_time, unique, group, counts[group.name] if group else 0)
+
+
+def is_text(column: Column) -> bool:
+    """Return whether the column has texts."""
+    return type_name(column.type) in ("utf8", "string")
+
+
+def seconds_of(length: str) -> int:
+    """Return the seconds of a length that nearest() has given."""
+    return next(seconds for seconds, text in _LENGTHS.items() if text == length)
+
+
+def nearest(seconds: int) -> str:
+    """Return the smallest length that is not shorter."""
+    return next(
+        (text for least, text in _LENGTHS.items() if seconds <= least), [*_LENGTHS.values()][-1]
+    )
+
+
+def _rank(found: EventTime) -> tuple[bool, bool, float, int]:
+    """Return what makes a column a better event time: it grows, its type is a time, it goes far."""
+    is_time = found.kind in event_times.UNITS
+    return found.growing > 0.9, is_time, found.growing, found.last_us - found.first_us
+
+
+def _event_times(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[EventTime]:
+    now = time.time_ns() // 1_000
+    for column in columns:
+        kind = type_name(column.type)
+        if kind in UNCAST or kind not in (*event_times.UNITS, *_KEYS):
+            continue
+        values = [row[column.name] for row in rows if row[column.name] is not None]
+        found = [event_times.microseconds(value, kind) for value in values[:20]]
+        if not found or any(at is None for at in found):  # texts that are not times
+            continue
+        times = [at for value in values if (at := event_times.microseconds(value, kind))]
+        right = sorted(at for at in times if _EARLIEST <= at <= now)
+        if len(right) < max(len(rows) // 2, 1) or right[0] == right[-1]:
+            continue
+        if kind not in event_times.UNITS and not _is_plausible(values, right):
+            continue
+        growing = sum(a <= b for a, b in pairwise(times)) / max(len(times) - 1, 1)
+        yield EventTime(column, right[0], right[-1], _behind(times, now), growing, values[0])
+
+
+def _is_plausible(values: Sequence[Any], right: Sequence[int]) -> bool:
+    """Return whether a plain number or a text is a time: numbers of rows and ids are not."""
+    if all(map(is_string, values)):
+        return True
+    return len(right) == len(values) and min(values) > 600_000_000
+
+
+def _behind(times: Sequence[int], now: int) -> int:
+    newest, behind = 0, 0
+    for at in times:
+        if _EARLIEST <= at <= now:
+            behind = max(behind, newest - at)
+            newest = max(newest, at)
+    return behind
+
+
+def _distinct(column: Column, rows: Sequence[Row]) -> int:
+    return len({shown(row[column.name]) for row in rows if row[column.name] is not None})

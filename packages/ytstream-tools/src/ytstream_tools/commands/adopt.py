@@ -1,0 +1,79 @@
+"""`adopt`: from a queue that exists to the columns, sample rows and first logic of the job."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ytstream.commands.command import Command, RequiredTables, positive
+from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
+from ytstream.job import JobContext
+
+from ..repository import root_of
+from .capture import names
+
+if TYPE_CHECKING:
+    from ..adopt.source_rows import SourceRows
+
+
+def _run(context: JobContext, given: argparse.Namespace) -> int:
+    from ..adopt import queue_source
+
+    path = given.queue or context.settings.queues[0]
+    if not path.startswith("//"):
+        raise JobError(
+            f"QUEUE={path} is not a Cypress path", "e.g. //home/shop/orders", code=ErrorCode.USAGE
+        )
+    take = queue_source.Take(given.take)
+    code = _adopt(context, given, queue_source.read(context.client, path, given.count, take))
+    if code == 0 and path not in context.settings.queues:
+        print(f"{given.config} does not name {path}: write it into `queues` there")
+    return code
+
+
+def _without_cluster(context: JobContext, given: argparse.Namespace) -> int | None:
+    if given.file is None:
+        return None
+    if given.queue is not None:
+        raise JobError("QUEUE and FROM: give one of them", code=ErrorCode.USAGE)
+    from ..adopt import file_source, queue_source
+
+    take = queue_source.Take(given.take)
+    return _adopt(context, given, file_source.read(given.file, given.count, take))
+
+
+def _adopt(context: JobContext, given: argparse.Namespace, source: "SourceRows") -> int:
+    from rich.console import Console
+
+    from ..adopt import adoption
+
+    starter = adoption.starter_of(context.job, source, given.mask, given.without)
+    ask = adoption.ask_at_terminal()
+    root = root_of(context.job.package)
+    return adoption.adopt(root, starter, Console(), overwrite=given.overwrite, ask=ask)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    said = "default: the first of `queues` in the configuration"
+    parser.add_argument("--queue", metavar="PATH", help=said)
+    said = "read a file instead of a queue: .jsonl, .yson, .parquet, .csv"
+    parser.add_argument("--from", dest="file", type=Path, metavar="FILE", help=said)
+    parser.add_argument("--count", type=positive, default=1_000, help="rows; default: 1000")
+    said = "which rows; default: newest"
+    parser.add_argument("--take", choices=("newest", "spread"), default="newest", help=said)
+    said = "hide the values of these columns: equal ones stay equal"
+    parser.add_argument("--mask", type=names, default=(), metavar="COLUMN,...", help=said)
+    said = "columns to leave out"
+    parser.add_argument("--without", type=names, default=(), metavar="COLUMN,...", help=said)
+    said = "overwrite files that you have edited, without asking"
+    parser.add_argument("--overwrite", action="store_true", help=said)
+
+
+COMMAND = Command(
+    name="adopt",
+    help="Write tables.py, sample rows and a first transform() from a queue; only reads there.",
+    run=_run,
+    arguments=_arguments,
+    tables=RequiredTables.NONE,
+    without_cluster=_without_cluster,
+)

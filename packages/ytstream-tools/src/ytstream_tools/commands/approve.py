@@ -1,0 +1,32 @@
+"""`approve`: keeps the outputs of the sample rows for review."""
+
+from pathlib import Path
+
+from ytstream.commands.command import Command
+from ytstream.declaration import user_errors
+from ytstream.job import Job
+from ytstream.settings.job_settings import Settings
+
+
+def _offline(job: Job, _: Settings, __: Path) -> int:
+    with user_errors.user_code("sample/ cannot be imported"):
+        from sample import SAMPLE
+
+    from ytstream.spark import session
+
+    from ..testing import approved_outputs
+    from ..testing.computed_outputs import unconnected
+
+    context = unconnected(job)
+    with session.opened(context) as spark:
+        print(*approved_outputs.approve(spark, context, SAMPLE), sep="\n")
+    print("`git diff sample/expected` shows what has changed; `make test` compares from now on")
+    return 0
+
+
+COMMAND = Command(
+    name="approve",
+    help="Write the outputs of the sample rows to sample/expected/; `make test` compares them.",
+    offline=_offline,
+    starts_jvm=True,
+)

@@ -1,0 +1,45 @@
+"""`preview`: sample rows and what becomes of them, in the terminal, again on each save."""
+
+import argparse
+
+from ytstream.commands.command import Command, positive
+from ytstream.declaration import user_errors
+from ytstream.job import JobContext
+
+from ..repository import root_of
+
+
+def _without_cluster(context: JobContext, given: argparse.Namespace) -> int:
+    with user_errors.user_code("sample/ cannot be imported"):
+        from sample import SAMPLE
+
+    from rich.console import Console
+
+    from ytstream.spark import session
+
+    from ..preview import live_preview
+    from ..testing.computed_outputs import unconnected
+
+    job, console = context.job, Console()
+    with session.opened(unconnected(job)) as spark:
+        # A preview has few rows: one task does them all.
+        spark.conf.set("spark.sql.shuffle.partitions", "1")
+        if given.watch:
+            live_preview.watch(spark, root_of(job.package), job.package, console, given.rows)
+        live_preview.show(spark, job, SAMPLE, console, given.rows)
+    return 0
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rows", type=positive, default=20, help="rows to show; default: 20")
+    said = "go on, and show them again whenever a file is saved"
+    parser.add_argument("--watch", action="store_true", help=said)
+
+
+COMMAND = Command(
+    name="preview",
+    help="Show sample rows, output rows and rejected rows; asks no cluster.",
+    without_cluster=_without_cluster,
+    arguments=_arguments,
+    starts_jvm=True,
+)

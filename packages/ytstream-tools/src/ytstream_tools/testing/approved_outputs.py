@@ -1,0 +1,90 @@
+"""The outputs of the sample rows as files for review: `make approve` writes, `make test` compares.
+
+A file has one output, a row a line, sorted: git shows what a change does to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
+from ytstream.job import Job, JobContext
+from ytstream.text_table import counted as number_of
+
+from ..demo import yson_rows
+from ..demo.demo_tables import OutputCounts, compare
+from ..demo.job_sample import Sample, compared, counted
+from ..repository import root_of
+from .computed_outputs import Outputs, outputs_of
+from .job_stream import assert_exact
+
+#: Below the folder of the repository.
+FOLDER = "sample/expected"
+_HINT = "-> correct transform.py or, if these outputs are right now, run `make approve`"
+
+
+def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[str]:
+    """Write the outputs of the sample rows; return a line for each file that has changed."""
+    folder = root_of(context.job.package) / FOLDER
+    made = of_sample(spark, context, sample)
+    folder.mkdir(exist_ok=True)
+    gone = [file for file in sorted(folder.glob("*.yson")) if file.stem not in made]
+    said = [f"{FOLDER}/{file.name}: removed, there is no such output" for file in gone]
+    for file in gone:
+        file.unlink()
+    for name, rows in made.items():
+        file = folder / f"{name}.yson"
+        lines = sorted(map(yson_rows.line_of, rows))
+        before = file.read_bytes().splitlines(keepends=True) if file.exists() else []
+        file.write_bytes(b"".join(lines))
+        kept = len([*before, *lines]) - len({*before, *lines}) if before else 0
+        change = f", {len(before) - kept} lines gone, {len(lines) - kept} new" if before else ""
+        same = ", as before" if before == lines else change
+        said.append(f"{FOLDER}/{file.name}: {number_of(len(lines), 'row')}{same}")
+    return said
+
+
+def assert_approved(spark: SparkSession, context: JobContext, sample: Sample) -> None:
+    """Fail with the rows that differ unless the sample's outputs are those of the files."""
+    folder, job = root_of(context.job.package) / FOLDER, context.job
+    if not folder.is_dir():
+        pytest.skip("no output is approved yet: run `make approve`")
+    assert_exact(job, _outcomes(job, sample, folder, of_sample(spark, context, sample)), _HINT)
+
+
+def of_sample(spark: SparkSession, context: JobContext, sample: Sample) -> Outputs:
+    """Return the outputs of the sample rows, without the columns that are not compared."""
+    rows = sample.make(sample.approved)
+    # The last one moves the watermark; a batch without rows then writes what it has passed.
+    rows += sample.closing(context.job, rows)[:1]
+    made = outputs_of(spark, context, rows, sample.reference)
+    return {
+        name: [{key: row[key] for key in row if key not in sample.ignored} for row in found]
+        for name, found in made.items()
+    }
+
+
+def _outcomes(job: Job, sample: Sample, folder: Path, made: Outputs) -> Mapping[str, OutputCounts]:
+    outcomes = {}
+    for name, found in made.items():
+        file, columns = folder / f"{name}.yson", compared(job, name)
+        wanted = yson_rows.read(file, "run `make approve`, and look at what git shows")
+        names = {column.name for column in columns} - {*sample.ignored}
+        if wrong := [row for row in wanted if row.keys() != names]:
+            differing = ", ".join(sorted(wrong[0].keys() ^ names))
+            raise JobError(
+                f"{FOLDER}/{file.name} has other columns than the output {name}: {differing}",
+                "run `make approve`, and look at what git shows",
+                code=ErrorCode.SAMPLE,
+            )
+        empty = dict.fromkeys(sample.ignored)
+        outcomes[name] = compare(
+            counted(({**empty, **row} for row in wanted), columns),
+            counted(({**empty, **row} for row in found), columns),
+        )
+    return outcomes

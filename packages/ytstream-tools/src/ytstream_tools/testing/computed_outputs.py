@@ -1,0 +1,102 @@
+"""What a job makes of rows where nothing fails: transform() over them in one session, no cluster.
+
+For a sample without expected rows in plain Python. A demo or a test then shows that a killed job
+writes the same rows. Whether they are right is for a person to say: `make approve`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+from pyspark.sql import SparkSession
+
+from ytstream.cluster.client import Client
+from ytstream.guarantees import guarantee_of
+from ytstream.job import REJECTED, Job, JobContext
+from ytstream.settings.job_settings import load
+from ytstream.spark import session
+
+from ..demo import yson_rows
+from ..demo.job_sample import REASON, SampleRow
+from ..repository import root_of
+from .stream_batches import stream_outputs
+from .unit_frames import output_frames, output_rows, reference_frame, rejected_frames
+
+#: Name of an output -> its rows.
+Outputs = Mapping[str, list[dict[str, Any]]]
+
+
+class Computed:
+    """The outputs that the job itself makes: for ``Sample``, in the place of expected.py."""
+
+    def __init__(self, job: Job, reference: Sequence[SampleRow] = ()) -> None:
+        self._job, self._reference = job, reference
+        #: The outputs of the last rows: each output is asked for in turn.
+        self._known: dict[bytes, Outputs] = {}
+
+    def output(self, rows: Sequence[SampleRow]) -> list[dict[str, Any]]:
+        """Return the rows of "output"."""
+        return self._of("output", rows)
+
+    def rejected(self, rows: Sequence[SampleRow]) -> Iterator[tuple[str, SampleRow]]:
+        """Yield the reason and the row of each that REJECT keeps out."""
+        for row in self._of(REJECTED, rows):
+            yield row[REASON], {name: row[name] for name in row if name != REASON}
+
+    def of(self, output: str) -> Callable[[Sequence[SampleRow]], list[dict[str, Any]]]:
+        """Return the function that gives the rows of one more output."""
+        return lambda rows: self._of(output, rows)
+
+    def _of(self, output: str, rows: Sequence[SampleRow]) -> list[dict[str, Any]]:
+        key = hashlib.sha256(b"".join(map(yson_rows.line_of, rows))).digest()
+        if key not in self._known:
+            context = unconnected(self._job)
+            with any_session(context) as spark:
+                self._known[key] = outputs_of(spark, context, rows, self._reference)
+        return self._known[key].get(output, [])
+
+
+def unconnected(job: Job) -> JobContext:
+    """Return the job with the settings of config/local.toml and no cluster."""
+    settings = load(root_of(job.package) / "config" / "local.toml")
+    return JobContext(cast("Client", None), settings, job, guarantee_of(job))
+
+
+@contextmanager
+def any_session(context: JobContext) -> Iterator[SparkSession]:
+    """Give the session that runs in this process, or open one and close it."""
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    opened = session.open_session(context)
+    try:
+        yield opened
+    finally:
+        session.close(opened)
+
+
+def outputs_of(
+    spark: SparkSession,
+    context: JobContext,
+    rows: Sequence[SampleRow],
+    reference: Sequence[SampleRow] = (),
+) -> Outputs:
+    """Return the rows of each output, as one micro-batch of ``rows`` makes them.
+
+    Rows in one micro-batch are never late. A batch without rows follows, under the watermark.
+    """
+    job = context.job
+    if job.kind.is_stateful:
+        with TemporaryDirectory() as folder:
+            streamed = stream_outputs(spark, context, Path(folder), rows)
+        frames = {**streamed, **rejected_frames(spark, context, rows)}
+    else:
+        known = reference_frame(spark, context, reference) if job.kind.has_reference else None
+        frames = {**output_frames(spark, context, rows, known)}
+    return {name: output_rows(context, frame, name) for name, frame in frames.items()}

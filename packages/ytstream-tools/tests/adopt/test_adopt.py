@@ -1,0 +1,378 @@
+"""A queue or a file becomes columns, sample rows and a first transform(); no edit is lost."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yt.type_info as ti
+from pyspark.sql import DataFrame
+from rich.console import Console
+from yt.wrapper.schema import TableSchema
+from yt.yson import YsonUint64
+
+from minicluster.testing import Running
+from tests.support import all_types
+from tests.support.examples import example
+from tests.support.helpers import fails_with
+from tests.support.project import generate
+from ytstream import Column, Job
+from ytstream.cluster.client import Client, explained
+from ytstream.errors.error_codes import ErrorCode
+from ytstream.schema.columns import resolved
+from ytstream_tools.adopt import adoption, file_source, masks, owned_files, queue_source
+from ytstream_tools.adopt.queue_source import Take
+from ytstream_tools.adopt.source_rows import SourceRows
+from ytstream_tools.demo import yson_rows
+from ytstream_tools.demo.saved_rows import SavedRows
+
+START = 1_704_067_200_000_000
+
+
+def _transform(events: DataFrame) -> DataFrame:
+    return events
+
+
+_transform.__module__ = "bids_stream.transform"
+
+
+def _job(processing: str = "map", guarantee: str = "transactional") -> Job:
+    """Return a job of the package that generate() makes."""
+    return replace(example(guarantee, processing).job, transform=_transform)
+
+
+def _queue(client: Client, path: str, columns: Sequence[Column], rows: Sequence[Any] = ()) -> str:
+    """Create a mounted queue with these rows."""
+    schema = TableSchema(strict=True)
+    for column in columns:
+        schema.add_column(column.name, column.type if column.required else ti.Optional[column.type])
+    client.create(
+        "table", path, recursive=True, attributes={"dynamic": True, "schema": schema.to_yson_type()}
+    )
+    client.mount_table(path, sync=True)
+    if rows:
+        client.insert_rows(path, list(rows))
+    return path
+
+
+def _orders(count: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"order-{number}",
+            "user": ("ann", "bob", "eve")[number % 3],
+            "cents": 100 + number,
+            "at": YsonUint64(START + number * 1_000_000 - (number % 7 == 0) * 3_000_000),
+        }
+        for number in range(count)
+    ]
+
+
+ORDERS = resolved(
+    "QUEUE",
+    [
+        Column("id", "utf8", required=True),
+        Column("user", "utf8"),
+        Column("cents", "int64"),
+        Column("at", "timestamp"),
+    ],
+)
+
+
+def _adopt(
+    root: Path,
+    source: SourceRows,
+    job: Job | None = None,
+    *,
+    masked: Sequence[str] = (),
+    without: Sequence[str] = (),
+    overwrite: bool = False,
+    ask: adoption.Ask | None = None,
+) -> str:
+    """Adopt, and return what the terminal shows."""
+    screen = io.StringIO()
+    starter = adoption.starter_of(job or _job(), source, masked, without)
+    console = Console(file=screen, width=120)
+    adoption.adopt(root, starter, console, overwrite=overwrite, ask=ask)
+    return screen.getvalue()
+
+
+def _texts(root: Path) -> dict[str, bytes]:
+    files = (file for folder in ("src", "sample", "tests") for file in (root / folder).rglob("*"))
+    return {str(file.relative_to(root)): file.read_bytes() for file in files if file.is_file()}
+
+
+def _lint(root: Path) -> None:
+    for words in (["check", "."], ["format", "--check", "."]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *words],
+            cwd=root, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _tables(root: Path) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    exec((root / "src/bids_stream/tables.py").read_text(), made)
+    return made
+
+
+def test_a_queue_with_every_type_becomes_columns_that_resolve(
+    client: Client, root: str, tmp_path: Path
+) -> None:
+    odd = [
+        Column("money", ti.Decimal(20, 4)),
+        Column("who", ti.Uuid),
+        Column("a.b", ti.Int64),
+        Column("C_UTF8", ti.Utf8),
+        Column("either", ti.Variant[ti.Int64, ti.Utf8]),
+        Column('with "quotes" and \\', ti.Int64),
+    ]
+    known = resolved("QUEUE", [all_types.ID, *all_types.COLUMNS])
+    rows = [
+        {**row, "money": bytes([0x80] + [0] * 14 + [7]), "who": b"\x00" * 15 + b"\xff"}
+        for row in all_types.rows()
+    ]
+    path = _queue(client, f"{root}/queue", [*known, *odd], rows)
+    source = queue_source.read(client, path, 100, Take.NEWEST)
+    assert [column.name for column in source.left_out] == ["a.b", "C_UTF8", "either"]
+    project = generate(tmp_path)
+    _adopt(project, source)
+    _lint(project)
+    found = resolved("QUEUE", _tables(project)["QUEUE"])
+    assert found[: len(known)] == known
+    assert [column.name for column in found[len(known) :]] == ["money", "who", odd[-1].name]
+    text = (project / "src/bids_stream/tables.py").read_text()
+    assert "# Left out: a.b, int64:" in text
+    assert len(yson_rows.read(project / "sample/rows.yson")) == len(rows)
+
+
+@pytest.mark.parametrize("processing", ["map", "window", "deduplicate", "aggregate", "join"])
+def test_a_first_transform_is_lint_free_for_each_type_that_has_one(
+    client: Client, root: str, tmp_path: Path, processing: str
+) -> None:
+    path = _queue(client, f"{root}/queue", ORDERS, _orders(50))
+    source = queue_source.read(client, path, 40, Take.NEWEST)
+    assert [row["id"] for row in source.rows] == [f"order-{number}" for number in range(10, 50)]
+    project = generate(tmp_path, processing=processing)
+    before = _texts(project)
+    said = _adopt(project, source, _job(processing))
+    _lint(project)
+    is_new = (
+        before["src/bids_stream/transform.py"] != _texts(project)["src/bids_stream/transform.py"]
+    )
+    assert is_new == (processing != "join")
+    if processing == "join":
+        assert "is yours to write" in said
+    if processing == "window":
+        text = (project / "src/bids_stream/transform.py").read_text()
+        assert 'withWatermark("at", LATENESS)' in text
+        assert 'groupBy(F.window("at", WINDOW), "user")' in text
+
+
+def test_nothing_is_overwritten_without_a_terminal_or_a_yes(tmp_path: Path) -> None:
+    project = generate(tmp_path)
+    source = SourceRows("orders", ORDERS, [], _orders(5))
+    file = project / "src/bids_stream/tables.py"
+    file.write_text(file.read_text() + "\n#: Mine.\nMORE = 1\n")
+    before = _texts(project)
+    with fails_with(ErrorCode.FILE):
+        _adopt(project, source)
+    assert "nothing was written" in _adopt(project, source, ask=lambda _: False)
+    assert _texts(project) == before
+    asked: list[str] = []
+
+    def ask(question: str) -> bool:
+        asked.append(question)
+        return True
+
+    _adopt(project, source, ask=ask)
+    assert "tables.py its QUEUE is replaced" in asked[0]
+    made = _tables(project)
+    assert made["MORE"] == 1
+    assert [column.name for column in made["QUEUE"]] == ["id", "user", "cents", "at"]
+    assert "price_eur" in [column.name for column in made["OUTPUTS"]["output"]]
+    # The logic is not touched where the outputs are not.
+    assert _texts(project)["src/bids_stream/transform.py"] == before["src/bids_stream/transform.py"]
+
+
+def test_a_queue_that_gives_no_rows_is_refused(client: Client, root: str, cluster: Running) -> None:
+    def read(path: str) -> None:
+        queue_source.read(client, path, 10, Take.NEWEST)
+
+    with fails_with(ErrorCode.USAGE):
+        read(f"{root}/nothing")
+    empty = _queue(client, f"{root}/empty", ORDERS)
+    with fails_with(ErrorCode.NO_ROWS):
+        read(empty)
+    table = f"{root}/sorted"
+    keyed = TableSchema(strict=True, unique_keys=True)
+    keyed.add_column("id", ti.Int64, sort_order="ascending")
+    keyed.add_column("value", ti.Optional[ti.Int64])
+    schema = keyed.to_yson_type()
+    client.create("table", table, attributes={"dynamic": True, "schema": schema})
+    with fails_with(ErrorCode.USAGE):
+        read(table)
+    unmounted = f"{root}/unmounted"
+    schema = TableSchema(strict=True).add_column("id", ti.Int64).to_yson_type()
+    client.create("table", unmounted, attributes={"dynamic": True, "schema": schema})
+    with fails_with(ErrorCode.NOT_PROVISIONED):
+        read(unmounted)
+    denied = {"code": 901, "message": "Access denied for user"}
+    full = _queue(client, f"{root}/full", ORDERS, _orders(3))
+    cluster.client.faults.add(method="select_rows", action="fail", error=denied)
+    context = example("transactional", "map")
+    from tests.support.examples import settings_of
+
+    try:
+        with fails_with(ErrorCode.PERMISSION), explained(settings_of(context.job, root)):
+            read(full)
+    finally:
+        cluster.client.faults.clear()
+
+
+def test_300_columns_are_all_there_and_the_preview_is_short(tmp_path: Path) -> None:
+    columns = resolved("QUEUE", [Column(f"column_{n:03}", "int64") for n in range(300)])
+    rows = [{column.name: number for column in columns} for number in range(10)]
+    project = generate(tmp_path)
+    said = _adopt(project, SourceRows("wide", columns, [], rows))
+    assert len(_tables(project)["QUEUE"]) == 300
+    assert "and 294 columns more" in said
+    assert len(said.splitlines()) < 40
+    _lint(project)
+
+
+def test_a_mask_keeps_length_null_and_equality_and_no_file_has_the_original(tmp_path: Path) -> None:
+    rows = [
+        {**row, "user": None if n == 4 else f"somebody-{n % 3}"} for n, row in enumerate(_orders(9))
+    ]
+    project = generate(tmp_path)
+    said = _adopt(project, SourceRows("orders", ORDERS, [], rows), masked=["user", "id", "cents"])
+    saved = yson_rows.read(project / "sample/rows.yson")
+    for row, other in zip(rows, saved, strict=True):
+        assert (row["user"] is None) == (other["user"] is None)
+        assert len(str(row["user"])) == len(str(other["user"]))
+        assert len(row["id"]) == len(other["id"])
+        assert len(str(row["cents"])) == len(str(other["cents"]))
+    first = {str(row["user"]): other["user"] for row, other in zip(rows, saved, strict=True)}
+    assert [first[str(row["user"])] for row in rows] == [row["user"] for row in saved]
+    assert len({row["user"] for row in saved}) == 4
+    for text in (*_texts(project).values(), said.encode()):
+        assert b"somebody-" not in text
+        assert b"order-" not in text
+    again = masks.masked(rows, ORDERS, ["user"])
+    assert again[0]["user"] != saved[0]["user"]  # another key each time
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("string", b"\xff\x00\x01\x02\x03\x04\x05\x06"),
+        ("json", '{"name": "somebody"}'),
+        ("uint64", YsonUint64(2**64 - 1)),
+        ("int8", -100),
+        ("double", -1234.5),
+        ("any", {"who": ["somebody", {"n": 123_456_789}]}),
+        (ti.List[ti.Utf8], ["somebody", "nobody-else"]),
+    ],
+)
+def test_a_masked_value_still_fits_its_column(type_: Any, value: Any) -> None:
+    from ytstream_tools.demo import sample_types
+
+    columns = resolved("QUEUE", [Column("secret", type_)])
+    (row, null) = masks.masked([{"secret": value}, {"secret": None}], columns, ["secret"])
+    assert row["secret"] != value
+    assert null["secret"] is None
+    sample_types.verify("rows", columns, [row])
+
+
+def test_what_cannot_be_masked_or_is_unknown_is_refused() -> None:
+    columns = resolved("QUEUE", [Column("at", "timestamp"), Column("ok", "bool")])
+    for name in ("at", "ok", "other"):
+        with fails_with(ErrorCode.USAGE):
+            masks.masked([{"at": 1, "ok": True}], columns, [name])
+
+
+def test_rows_can_be_spread_over_what_is_there(client: Client, root: str) -> None:
+    path = _queue(client, f"{root}/queue", ORDERS, _orders(1_000))
+    found = queue_source.read(client, path, 20, Take.SPREAD).rows
+    numbers = [int(row["id"].removeprefix("order-")) for row in found]
+    assert len(numbers) == 20
+    assert min(numbers) < 100
+    assert max(numbers) > 850
+
+
+FILES = {
+    "rows.jsonl": '{"n": 1, "x": 1, "t": "a"}\n{"n": null, "x": 2.5, "t": "c"}\n',
+    "rows.csv": "n,x,t\n1,1,a\n,2.5,c\n",
+    "rows.yson": '{"n"=1;"x"=1.;"t"="a"};\n{"n"=#;"x"=2.5;"t"="c"};\n',
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_gives_columns_and_rows(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(FILES[name])
+    found = file_source.read(tmp_path / name, 10, Take.NEWEST)
+    columns = {column.name: (column.type, column.required) for column in found.columns}
+    assert columns["n"] == (ti.Int64, False)
+    assert columns["x"] == (ti.Double, True)
+    assert columns["t"] == (ti.Utf8, True)
+    assert [row["x"] for row in found.rows] == [1.0, 2.5]
+    assert [row["n"] for row in found.rows] == [1, None]
+
+
+def test_a_file_that_is_none_or_empty_or_damaged_is_refused(tmp_path: Path) -> None:
+    for name, text, code in (
+        ("rows.txt", "a", ErrorCode.USAGE),
+        ("missing.csv", None, ErrorCode.FILE),
+        ("empty.jsonl", "", ErrorCode.NO_ROWS),
+        ("damaged.jsonl", "{", ErrorCode.FILE),
+    ):
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        with fails_with(code):
+            file_source.read(tmp_path / name, 10, Take.NEWEST)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("timestamp", [START, START + 5_000_000]),
+        ("int64", [START // 1_000_000, START // 1_000_000 + 5]),
+        ("utf8", ["2024-01-01T00:00:00.250Z", "2024-01-01 00:00:05+03:00"]),
+    ],
+)
+def test_saved_rows_go_on_as_long_as_wanted(kind: str, values: list[Any], tmp_path: Path) -> None:
+    from ytstream_tools.demo import event_times
+
+    rows = [{"at": value, "id": f"r{number}"} for number, value in enumerate(values)]
+    yson_rows.write(tmp_path / "rows.yson", rows)
+    times = sorted(event_times.microseconds(value, kind) or 0 for value in values)
+    saved = SavedRows(tmp_path / "rows.yson", "at", kind, times[0], times[1], ("id",))
+    assert sorted(row["id"] for row in saved.repeated(2, 1, times[0])) == ["r0", "r1"]
+    later = START + 86_400_000_000 * 100
+    made = list(saved.repeated(7, 2, later))
+    found = [event_times.microseconds(row["at"], kind) or 0 for row in made]
+    assert found == sorted(found)
+    assert found[0] == later - later % (1 if kind == "timestamp" else 1_000) or kind == "utf8"
+    assert len({row["id"] for row in made}) == 7
+
+
+def test_a_list_of_tables_is_replaced_and_what_is_around_it_stays() -> None:
+    source = 'A = 1\nQUEUE: list[int] = [  # ы\n    1,\n]\nOUTPUTS = {"output": [2], "x": [3]}\n'
+    made = owned_files.with_list(source, "QUEUE", "[4]")
+    assert made == 'A = 1\nQUEUE: list[int] = [4]\nOUTPUTS = {"output": [2], "x": [3]}\n'
+    assert '"output": [5], "x"' in owned_files.with_list(made, "OUTPUTS", "[5]", "output")
+    with fails_with(ErrorCode.TABLES):
+        owned_files.with_list("QUEUE = columns()\n", "QUEUE", "[]")
+
+
+def test_rows_of_partitions_are_interleaved_as_a_job_reads_them() -> None:
+    parts = [[{"n": 1}, {"n": 4}], [{"n": 2}, {"n": 3}, {"n": 5}, {"n": 6}]]
+    made = [row["n"] for row in queue_source.interleaved(parts)]
+    assert made == [1, 2, 3, 4, 5, 6]
