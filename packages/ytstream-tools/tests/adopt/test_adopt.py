@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yt.type_info as ti
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from yt.wrapper.schema import TableSchema
 from yt.yson import YsonUint64
@@ -376,3 +376,21 @@ def test_rows_of_partitions_are_interleaved_as_a_job_reads_them() -> None:
     parts = [[{"n": 1}, {"n": 4}], [{"n": 2}, {"n": 3}, {"n": 5}, {"n": 6}]]
     made = [row["n"] for row in queue_source.interleaved(parts)]
     assert made == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.spark
+def test_a_parquet_file_keeps_its_types(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "written"
+    text = "1 AS n, 'a' AS t, TIMESTAMP '2024-01-01 00:00:00Z' AS at, 1.50BD AS d, map(1, 2) AS m"
+    spark.sql(f"SELECT {text}").coalesce(1).write.parquet(f"file://{folder}")
+    (file,) = folder.glob("*.parquet")
+    found = file_source.read(file, 10, Take.NEWEST)
+    types = {column.name: column.type for column in found.columns}
+    assert types == {
+        "n": ti.Int32,
+        "t": ti.Utf8,
+        "at": ti.Timestamp,
+        "d": ti.Decimal(3, 2),
+    }
+    assert [column.name for column in found.left_out] == ["m"]
+    assert found.rows[0]["at"] == START

@@ -130,3 +130,23 @@ def test_the_first_rows_that_differ_are_shown_face_to_face() -> None:
     assert table is not None
     assert str(table.columns[1].header).startswith("missing")
     assert table.row_count == len(right)
+
+
+@pytest.mark.spark
+def test_decimals_and_uuids_of_a_queue_go_to_spark_and_back(
+    context_of: ContextOf, spark: SparkSession
+) -> None:
+    columns = [Column("small", ti.Decimal(5, 2)), Column("large", ti.Decimal(35, 10))]
+    columns.append(Column("who", "uuid"))
+    job = replace(all_types.job("map"), queue=columns, outputs={"output": columns})
+    context = replace(context_of("transactional", "map"), job=job)
+    # YTsaurus: a big-endian number whose sign bit is inverted.
+    rows = [
+        {"small": b"\x80\x00\x30\x39", "large": b"\x7f" + b"\xff" * 15, "who": bytes(range(16))},
+        {"small": None, "large": None, "who": None},
+    ]
+    frame = events_frame(spark, context, rows)
+    first = frame.collect()[0]
+    assert (str(first.small), str(first.large)) == ("123.45", "-1E-10")
+    assert first.who == "00010203-0405-0607-0809-0a0b0c0d0e0f"
+    assert counted_rows(context, frame) == counted(rows, job.output_columns["output"])

@@ -1,0 +1,85 @@
+"""The outputs of the sample that are kept for review, and those that the job itself computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.examples import example
+from tests.support.helpers import ContextOf, fails_with
+from ytstream.errors.error_codes import ErrorCode
+from ytstream_tools.demo import yson_rows
+from ytstream_tools.demo.job_sample import compared, counted, is_rejected
+from ytstream_tools.testing import approved_outputs
+from ytstream_tools.testing.computed_outputs import outputs_of
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("processing", ["map", "window", "join", "aggregate"])
+def test_what_the_job_computes_is_what_plain_python_expects(
+    context_of: ContextOf, spark: SparkSession, processing: str
+) -> None:
+    context = context_of("transactional", processing, rejects=True)
+    sample = example("transactional", processing, rejects=True).sample
+    rows = sample.make(300)
+    rows += sample.closing(context.job, rows)[:1]
+    made = outputs_of(spark, context, rows, sample.reference)
+    assert {*made} == {"output", "rejected"}
+    for name, found in made.items():
+        columns = compared(context.job, name)
+        assert counted(found, columns) == sample.wanted(context.job, rows, name)
+
+
+@pytest.mark.spark
+def test_approved_outputs_are_compared_until_they_are_approved_again(
+    context_of: ContextOf, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approved_outputs, "root_of", lambda _: tmp_path)
+    context = context_of("transactional", "map", rejects=True)
+    sample = replace(example("transactional", "map", rejects=True).sample, approved=60)
+    with pytest.raises(pytest.skip.Exception):
+        approved_outputs.assert_approved(spark, context, sample)
+    (tmp_path / "sample").mkdir()
+    said = approved_outputs.approve(spark, context, sample)
+    file = tmp_path / "sample/expected/output.yson"
+    lines = file.read_bytes().splitlines(keepends=True)
+    assert lines == sorted(lines)
+    assert said[0] == f"sample/expected/output.yson: {len(lines)} rows"
+    approved_outputs.assert_approved(spark, context, sample)
+    file.write_bytes(b"".join(lines[1:]))
+    with pytest.raises(pytest.fail.Exception, match="make approve"):
+        approved_outputs.assert_approved(spark, context, sample)
+    said = approved_outputs.approve(spark, context, sample)
+    assert said[0].endswith(", 0 lines gone, 1 new")
+    # A column that differs from run to run is in no file.
+    ignoring = replace(sample, ignored=("price_eur",))
+    with fails_with(ErrorCode.SAMPLE):
+        approved_outputs.assert_approved(spark, context, ignoring)
+    approved_outputs.approve(spark, context, ignoring)
+    approved_outputs.assert_approved(spark, context, ignoring)
+    assert "price_eur" not in yson_rows.read(file)[0]
+
+
+def test_an_ignored_column_is_the_same_in_all_rows() -> None:
+    made = example("transactional", "map")
+    sample = replace(made.sample, ignored=("price_eur", "extra"))
+    rows = sample.make(20)
+    wanted = sample.wanted(made.job, rows)
+    names = [column.name for column in compared(made.job)]
+    for row in wanted:
+        assert row[names.index("price_eur")] is None
+        assert row[names.index("bidder")] is not None
+    assert not is_rejected(made.job, "output")
+
+
+def _lines(rows: Sequence[Any]) -> list[bytes]:
+    return [yson_rows.line_of(row) for row in rows]
+
+
+def test_a_row_is_one_line_with_its_columns_in_order() -> None:
+    assert _lines([{"b": "x\ny", "a": None}]) == [b'{"a"=#;"b"="x\\ny";};\n']
