@@ -45,11 +45,13 @@ def test_approved_outputs_are_compared_until_they_are_approved_again(
     with pytest.raises(pytest.skip.Exception):
         approved_outputs.assert_approved(spark, context, sample)
     (tmp_path / "sample").mkdir()
+    (tmp_path / "tests").mkdir()
     said = approved_outputs.approve(spark, context, sample)
     file = tmp_path / "sample/expected/output.yson"
     lines = file.read_bytes().splitlines(keepends=True)
     assert lines == sorted(lines)
     assert said[0] == f"sample/expected/output.yson: {len(lines)} rows"
+    assert "assert_approved" in (tmp_path / "tests/test_approved.py").read_text()
     approved_outputs.assert_approved(spark, context, sample)
     file.write_bytes(b"".join(lines[1:]))
     with pytest.raises(pytest.fail.Exception, match="make approve"):

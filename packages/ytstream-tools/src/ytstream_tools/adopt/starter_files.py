@@ -13,6 +13,7 @@ from ytstream.schema.columns import Column, spelled
 from ytstream.schema.spark_types import never_written
 
 from ..demo.event_times import text as time_text
+from ..testing.approved_outputs import TEST
 from . import owned_files
 from .proposals import EventTime, Proposals, seconds_of
 from .source_rows import SourceRows
@@ -114,21 +115,6 @@ SAMPLE = Sample(
     # Columns that differ from run to run, such as the time of processing.
     ignored=(),
 )
-'''
-
-_TEST = '''"""YOURS. REJECT and transform() alone: the sample's outputs are those approved."""
-
-from __future__ import annotations
-
-from pyspark.sql import SparkSession
-
-from sample import SAMPLE
-from ytstream.job import JobContext
-from ytstream.testing.approved import assert_approved
-
-
-def test_outputs_are_as_approved(spark: SparkSession, context: JobContext) -> None:
-    assert_approved(spark, context, SAMPLE)
 '''
 
 
@@ -399,7 +385,7 @@ class Starter:
 
     def test(self) -> str:
         """Return the text of tests/test_transform.py."""
-        return _TEST
+        return TEST
 
 
 def _origin(path: str) -> str:

@@ -25,13 +25,28 @@ from .job_stream import assert_exact
 
 #: Below the folder of the repository.
 FOLDER = "sample/expected"
+#: A test that compares.
+TEST = '''"""YOURS. REJECT and transform() alone: the sample's outputs are those approved."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from sample import SAMPLE
+from ytstream.job import JobContext
+from ytstream.testing.approved import assert_approved
+
+
+def test_outputs_are_as_approved(spark: SparkSession, context: JobContext) -> None:
+    assert_approved(spark, context, SAMPLE)
+'''
 _HINT = "-> correct transform.py or, if these outputs are right now, run `make approve`"
 
 
 def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[str]:
     """Write the outputs of the sample rows; return a line for each file that has changed."""
-    folder = root_of(context.job.package) / FOLDER
-    made = of_sample(spark, context, sample)
+    root = root_of(context.job.package)
+    folder, made = root / FOLDER, of_sample(spark, context, sample)
     folder.mkdir(exist_ok=True)
     gone = [file for file in sorted(folder.glob("*.yson")) if file.stem not in made]
     said = [f"{FOLDER}/{file.name}: removed, there is no such output" for file in gone]
@@ -46,6 +61,10 @@ def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[st
         change = f", {len(before) - kept} lines gone, {len(lines) - kept} new" if before else ""
         same = ", as before" if before == lines else change
         said.append(f"{FOLDER}/{file.name}: {number_of(len(lines), 'row')}{same}")
+    tests = root / "tests"
+    if not any("testing.approved" in file.read_text("utf-8") for file in tests.glob("test_*.py")):
+        (tests / "test_approved.py").write_text(TEST, encoding="utf-8")
+        said.append("tests/test_approved.py: compares with these files")
     return said
 
 

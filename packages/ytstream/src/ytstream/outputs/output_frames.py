@@ -19,7 +19,7 @@ from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext
 from ..schema import string_values
 from ..schema.columns import Column, key_of
-from ..schema.spark_types import unwritable
+from ..schema.spark_types import line_of_tables, unwritable
 from . import required_columns, string_columns
 
 #: Name of an output -> its rows.
@@ -158,7 +158,10 @@ def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], make
     found = {field.name: field.dataType for field in rows.schema.fields}
     missing, extra = table.keys() - found.keys(), found.keys() - table.keys()
     problems = [f"column {name}: not returned by {maker}" for name in missing]
-    problems += [f"column {name}: returned by {maker}, not in OUTPUTS" for name in extra]
+    for column in extra:
+        line = line_of_tables(column, found[column])
+        more = f"; to keep it, add {line} there" if line is not None else ""
+        problems.append(f"column {column}: returned by {maker}, not in OUTPUTS{more}")
     shared = table.keys() & found.keys()
     problems += filter(None, (unwritable(table[name], found[name], maker) for name in shared))
     if len(found) != len(rows.columns):

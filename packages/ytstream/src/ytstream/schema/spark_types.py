@@ -87,6 +87,29 @@ def _kinds(type_: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
         yield from _kinds(part, depth + (kind != "optional"))
 
 
+#: By Spark type: the type of tables.py in which a new column is stored.
+_STORED: Mapping[str, str] = {
+    "byte": "int8",
+    "short": "int16",
+    "integer": "int32",
+    "long": "int64",
+    "float": "float",
+    "double": "double",
+    "boolean": "bool",
+    "string": "utf8",
+    "binary": "string",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ntz": "timestamp",
+}
+
+
+def line_of_tables(name: str, data_type: DataType) -> str | None:
+    """Return the line of tables.py for a column of that Spark type; None where it is not plain."""
+    stored = _STORED.get(data_type.typeName())
+    return None if stored is None else f'Column("{name}", "{stored}")'
+
+
 def unwritable(column: Column, data_type: DataType, maker: str = "transform()") -> str | None:
     """Return why SPYT's sink could not write ``data_type`` into ``column``; None when it can.
 
