@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 import yt.type_info as ti
@@ -141,7 +142,7 @@ def test_decimals_and_uuids_of_a_queue_go_to_spark_and_back(
     job = replace(all_types.job("map"), queue=columns, outputs={"output": columns})
     context = replace(context_of("transactional", "map"), job=job)
     # YTsaurus: a big-endian number whose sign bit is inverted.
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"small": b"\x80\x00\x30\x39", "large": b"\x7f" + b"\xff" * 15, "who": bytes(range(16))},
         {"small": None, "large": None, "who": None},
     ]
