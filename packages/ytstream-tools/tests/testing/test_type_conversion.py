@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -16,12 +17,13 @@ from tests.support import all_types
 from tests.support.examples import example
 from tests.support.helpers import ContextOf
 from ytstream import Column
+from ytstream.schema import string_values
 from ytstream.schema.columns import resolved
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.demo_tables import compare
 from ytstream_tools.demo.demo_text import differences
 from ytstream_tools.demo.job_sample import counted
-from ytstream_tools.testing.type_conversion import with_zone
+from ytstream_tools.testing.type_conversion import conversion, with_zone
 from ytstream_tools.testing.unit_frames import counted_rows, events_frame
 
 
@@ -133,21 +135,24 @@ def test_the_first_rows_that_differ_are_shown_face_to_face() -> None:
     assert table.row_count == len(right)
 
 
-@pytest.mark.spark
+#: 10^24 and a bit, as a decimal with ten digits behind the point has it in a table.
+LARGE = 2**127 + 10**34 + 1
+
+
+@pytest.mark.parametrize(
+    ("type_", "stored", "value"),
+    [
+        # YTsaurus: a big-endian number whose sign bit is inverted.
+        (ti.Decimal(5, 2), b"\x80\x00\x30\x39", Decimal("123.45")),
+        (ti.Decimal(18, 0), b"\x7f" + b"\xff" * 7, Decimal(-1)),
+        (ti.Decimal(35, 10), LARGE.to_bytes(16, "big"), Decimal(f"1{24 * '0'}.0000000001")),
+        (ti.Uuid, bytes(range(16)), "00010203-0405-0607-0809-0a0b0c0d0e0f"),
+    ],
+)
 def test_decimals_and_uuids_of_a_queue_go_to_spark_and_back(
-    context_of: ContextOf, spark: SparkSession
+    type_: Any, stored: bytes, value: Any
 ) -> None:
-    columns = [Column("small", ti.Decimal(5, 2)), Column("large", ti.Decimal(35, 10))]
-    columns.append(Column("who", "uuid"))
-    job = replace(all_types.job("map"), queue=columns, outputs={"output": columns})
-    context = replace(context_of("transactional", "map"), job=job)
-    # YTsaurus: a big-endian number whose sign bit is inverted.
-    rows: list[dict[str, Any]] = [
-        {"small": b"\x80\x00\x30\x39", "large": b"\x7f" + b"\xff" * 15, "who": bytes(range(16))},
-        {"small": None, "large": None, "who": None},
-    ]
-    frame = events_frame(spark, context, rows)
-    first = frame.collect()[0]
-    assert (str(first.small), str(first.large)) == ("123.45", "-1E-10")
-    assert first.who == "00010203-0405-0607-0809-0a0b0c0d0e0f"
-    assert counted_rows(context, frame) == counted(rows, job.output_columns["output"])
+    found = conversion(type_)
+    assert found.to_spark(stored) == value
+    assert string_values.as_bytes(found.from_spark(value)) == stored
+    assert found.to_spark(None) is found.from_spark(None) is None

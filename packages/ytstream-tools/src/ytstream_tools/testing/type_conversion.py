@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -153,6 +153,8 @@ def conversion(type_: Any) -> Conversion:
 
 #: Digits that a decimal of so many bytes holds (YTsaurus, "Data types": decimal).
 _DECIMAL_BYTES = {9: 4, 18: 8, 35: 16}
+#: Python rounds to 28 digits otherwise.
+_EXACT = Context(prec=max(_DECIMAL_BYTES))
 
 
 def _decimal(precision: int, scale: int) -> Conversion:
@@ -171,10 +173,10 @@ def _decimal(precision: int, scale: int) -> Conversion:
     return Conversion(
         spark.DecimalType(precision, scale),
         lambda value: Decimal(int.from_bytes(string_values.as_bytes(value), "big") - half).scaleb(
-            -scale
+            -scale, _EXACT
         ),
         lambda found: string_values.canonical(
-            (int(found.scaleb(scale)) + half).to_bytes(size, "big")
+            (int(found.scaleb(scale, _EXACT)) + half).to_bytes(size, "big")
         ),
     )
 
