@@ -170,15 +170,17 @@ def _decimal(precision: int, scale: int) -> Conversion:
             code=ErrorCode.SAMPLE,
         )
     half = 1 << (8 * size - 1)
-    return Conversion(
-        spark.DecimalType(precision, scale),
-        lambda value: Decimal(int.from_bytes(string_values.as_bytes(value), "big") - half).scaleb(
-            -scale, _EXACT
-        ),
-        lambda found: string_values.canonical(
-            (int(found.scaleb(scale, _EXACT)) + half).to_bytes(size, "big")
-        ),
-    )
+
+    def to_spark(value: Any) -> Decimal:
+        whole = int.from_bytes(string_values.as_bytes(value), "big") - half
+        return Decimal(whole).scaleb(-scale, _EXACT)
+
+    def from_spark(found: Decimal) -> str | bytes:
+        whole = int(found.scaleb(scale, _EXACT)) + half
+        return string_values.canonical(whole.to_bytes(size, "big"))
+
+    return Conversion(spark.DecimalType(precision, scale), to_spark, from_spark)
+
 
 
 def _record(type_: Any, *, is_struct: bool) -> Conversion:
