@@ -182,7 +182,6 @@ def _decimal(precision: int, scale: int) -> Conversion:
     return Conversion(spark.DecimalType(precision, scale), to_spark, from_spark)
 
 
-
 def _record(type_: Any, *, is_struct: bool) -> Conversion:
     """Return the conversion of a struct, or of a tuple, whose fields SPYT calls _1, _2 ..."""
     items = type_.items if is_struct else [(f"_{n}", item) for n, item in enumerate(type_.items, 1)]
