@@ -5,6 +5,7 @@ A file has one output, a row a line, sorted: git shows what a change does to it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -55,11 +56,12 @@ def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[st
     for name, rows in made.items():
         file = folder / f"{name}.yson"
         lines = sorted(map(yson_rows.line_of, rows))
-        before = file.read_bytes().splitlines(keepends=True) if file.exists() else []
+        before = file.read_bytes().splitlines(keepends=True) if file.exists() else None
         file.write_bytes(b"".join(lines))
-        kept = len([*before, *lines]) - len({*before, *lines}) if before else 0
-        change = f", {len(before) - kept} lines gone, {len(lines) - kept} new" if before else ""
-        same = ", as before" if before == lines else change
+        kept = (Counter(before or ()) & Counter(lines)).total()
+        gone_lines, new_lines = len(before or ()) - kept, len(lines) - kept
+        change = f", {gone_lines} lines gone, {new_lines} new"
+        same = "" if before is None else ", as before" if before == lines else change
         said.append(f"{FOLDER}/{file.name}: {number_of(len(lines), 'row')}{same}")
     tests = root / "tests"
     if not any("testing.approved" in file.read_text("utf-8") for file in tests.glob("test_*.py")):
