@@ -19,7 +19,7 @@ from .commands.command import Command, RequiredTables
 from .commands.registry import LAPTOP_PACKAGES, Registry, registry, remedy
 from .declaration import user_errors
 from .declaration.validation import verify, verify_configuration
-from .errors import JobError, OutageError, RestartableError, SupersededError
+from .errors import JobError, RestartableError, SupersededError
 from .errors.error_codes import ErrorCode
 from .guarantees import guarantee_of
 from .job import Job, JobContext
@@ -97,12 +97,7 @@ def reported(
         _flush()
         return code
     except (JobError, RestartableError) as error:
-        hint = ""
-        if isinstance(error, RestartableError):
-            advice = (
-                error.remedy if isinstance(error, OutageError) else "try again; nothing was lost"
-            )
-            hint = f"\n  -> {advice}"
+        hint = f"\n  -> {error.remedy}" if isinstance(error, RestartableError) else ""
         log.fail(f"{error}{hint}", error.code)
         if isinstance(error, JobError):
             ended(error)

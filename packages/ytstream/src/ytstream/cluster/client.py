@@ -27,6 +27,16 @@ _AUTHENTICATION, _AUTHORIZATION = 900, 901
 #: (yt/yt/client/tablet_client/public.h).
 UNMOUNTED = (1701, 1702, 1704, 1706, 1707, 1721)
 
+#: What the cluster says of a path with another object than the job needs -> what to do. A running
+#: job tries again: someone may be about to put the right one there.
+_WRONG_OBJECTS = {
+    "cannot have children": "a folder must be there: name another path in the configuration, or "
+    "move that object away",
+    "has no child with key": "`check` lists what the job needs: correct the path in the "
+    "configuration, or make what is missing; if the path is a link, its target is missing",
+    "is not dynamic": "the job needs a dynamic table there: `check` lists what differs",
+}
+
 
 class Client(Protocol):
     """The part of ``yt.wrapper.YtClient`` that this runtime calls; the library ships no types."""
@@ -170,6 +180,9 @@ def _explanation(error: Exception, proxy: str) -> Exception:
         return JobError(f"not permitted on {proxy}: {line}", remedy, code=ErrorCode.PERMISSION)
     if any(map(has_code, UNMOUNTED)):
         return UnmountedError(f"{proxy}: {line}")
+    for said, remedy in _WRONG_OBJECTS.items():
+        if said in line:
+            return RestartableError(f"{proxy}: {line}", remedy, code=ErrorCode.NOT_PROVISIONED)
     has_answered = isinstance(error, yt.errors.YtHttpResponseError | yt.errors.YtResponseError)
     # The client's own, of a mount that takes too long (dynamic_table_commands.py).
     if has_answered or "Timed out while waiting for tablets" in line:

@@ -21,10 +21,20 @@ class JobError(Exception):
 
 
 class RestartableError(Exception):
-    """A failure that a restart may end: the supervisor counts it and tries again."""
+    """A failure that a restart may end: the supervisor counts it and tries again.
 
-    def __init__(self, message: str = "", *, code: ErrorCode = ErrorCode.TRANSIENT) -> None:
+    ``remedy`` is for the person at a command.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        remedy: str = "try again; nothing was lost",
+        *,
+        code: ErrorCode = ErrorCode.TRANSIENT,
+    ) -> None:
         super().__init__(message)
+        self.remedy = remedy
         self.code = code
 
 
@@ -36,16 +46,12 @@ def code_of(error: BaseException) -> ErrorCode:
 
 
 class OutageError(RestartableError):
-    """The cluster does not answer: a command ends, a running job waits.
-
-    ``remedy`` is for the person at a command.
-    """
+    """The cluster does not answer: a command ends, a running job waits."""
 
     def __init__(
         self, message: str, remedy: str = "", *, code: ErrorCode = ErrorCode.OUTAGE
     ) -> None:
-        super().__init__(message, code=code)
-        self.remedy = remedy
+        super().__init__(message, remedy, code=code)
 
 
 class UnmountedError(OutageError):
