@@ -52,7 +52,7 @@ def _said(head: Head, queue: Queue) -> str:
 def _unread(queue: Queue, read: int) -> str:
     if (count := sum(queue.upper) - read) > 0:
         return f"{counted(count, 'row')} of it {'was' if count == 1 else 'were'} not read before"
-    newer = " some of these are newer than the job's last batch." if queue.newer else ""
+    newer = " Some of these are newer than the job's last batch." if queue.newer else ""
     return (  # rows that were trimmed in a removed tablet count in what was read, and nowhere else
         f"the job has read {read} rows, and the queue counts {sum(queue.upper)}.{newer} Rows of "
         "removed tablets may have been trimmed, so nothing tells whether the job has read all "
