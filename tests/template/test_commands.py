@@ -109,7 +109,7 @@ class LeftOut(NamedTuple):
 _TARGETS = f"{HERE}::test_a_target_of_a_page_is_there_with_its_words"
 _TOO_LONG = "a test of all tests, or minutes: CI calls it, and the pieces have tests of their own"
 PROJECTS = (
-    r"make (provision rows status|tables|run|submit(?: REPLACE=1)?|logs FOLLOW=1|rewind .*"
+    r"make (provision rows status|tables|run|stop|submit(?: REPLACE=1)?|logs FOLLOW=1|rewind .*"
     r"|lint test demo|adopt .*|preview .*|approve"
     r"|(provision|check|migrate|stop|status) +CONFIG.*)"
 )
