@@ -77,6 +77,8 @@ class Case:
     #: Milliseconds that the cluster adds to each request.
     delay_ms: int = 0
     cores: int = 2
+    #: The Spark that runs the drivers.
+    spark: str = "4.1"
     #: Rounds, where they are fewer than the size's.
     most_rounds: int = 100
     #: The ways, where they are not those of its kind.
@@ -99,6 +101,7 @@ class Case:
         words = [f"`{self.guarantee}` `{self.processing}`"]
         words += ["two queues"] if self.queues > 1 else []
         words += ["one core"] if self.cores == 1 else []
+        words += [f"Spark {self.spark}"] if self.spark != Case.spark else []
         words += [EXTRAS[self.extra]] if self.extra else []
         return ", ".join(words)
 
@@ -153,6 +156,7 @@ def _all() -> Iterator[Case]:
     yield Case("idempotent-map-outputs", "idempotent", "map", extra=OUTPUTS)
     for guarantee in ("transactional", "idempotent"):
         yield Case(f"one-core-{guarantee}", guarantee, "map", cores=1)
+    yield Case("transactional-map-spark-3.5", "transactional", "map", spark="3.5")
 
 
 _MAP, BOTH = ("transactional", "map"), (LISTING, JOB)

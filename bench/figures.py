@@ -182,6 +182,7 @@ REQUESTS, SECONDS = "requests per batch", "seconds per batch"
 #: relative to the base's, but for the requests, which are the job's own.
 _GOALS: Mapping[str, Sequence[tuple[str, float, bool]]] = {
     "transactional-map": ((RATE, 1.6, True), (PROCESSOR, 0.5, False), (REQUESTS, 22.0, False)),
+    "transactional-map-spark-3.5": ((RATE, 1.6, True), (PROCESSOR, 0.5, False)),
     "at-least-once-map": ((RATE, 1.6, True),),
     "idempotent-map": ((RATE, 1.3, True),),
     "transactional-window": ((RATE, 1.4, True),),

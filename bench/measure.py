@@ -192,7 +192,7 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
     words = [json.dumps(case.written()), way, "tiny" if size is TINY else "full", proxy, writer]
     with log.open("w") as out, os.fdopen(reader, encoding="utf-8") as answers:
         process = subprocess.Popen(
-            [sys.executable, "-m", "bench.driver", *map(str, words)],
+            [_interpreter(case.spark), "-m", "bench.driver", *map(str, words)],
             cwd=ROOT,
             env={**os.environ, "YTSTREAM_SUBMIT_ARGS": submitted},
             stdin=subprocess.PIPE,
@@ -207,6 +207,11 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
             yield Driver(way, process, answers, log, Tree(process.pid))
         finally:
             _end(process)
+
+
+def _interpreter(spark: str) -> str:
+    """Return the Python of the environment that has this Spark; `make setup` makes both."""
+    return sys.executable if spark == Case.spark else str(ROOT / f".venv-{spark}/bin/python")
 
 
 def _end(process: subprocess.Popen[str]) -> None:
