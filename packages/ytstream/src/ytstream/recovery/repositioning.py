@@ -157,12 +157,6 @@ def _targets(found: Snapshot, stands: Rows, to: str, rows: Sequence[str]) -> lis
             f"e.g. rewind {example}",
             code=ErrorCode.USAGE,
         )
-    if to == "rows" and not rows:
-        raise JobError(
-            "`rewind rows` names no row",
-            f"write QUEUE:PARTITION=ROW, e.g. rewind {example}",
-            code=ErrorCode.USAGE,
-        )
     ends = {"earliest": "lower", "latest": "upper"}
     if to in ends:
         return [dict(enumerate(getattr(queue, ends[to]))) for queue in found.queues]
