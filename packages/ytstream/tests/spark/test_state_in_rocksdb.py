@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -123,6 +124,36 @@ def test_an_upload_of_state_that_fails_loses_nothing(
     assert stream.is_exact()
 
 
+@pytest.mark.parametrize(
+    "processing",
+    ["aggregate", *(pytest.param(k, marks=pytest.mark.journey) for k in ("window", "deduplicate"))],
+)
+def test_a_start_without_local_files_has_the_same_totals(
+    stream_of: StreamOf, processing: str
+) -> None:
+    """As on another machine: RocksDB's files are read from Cypress again."""
+    stream = stream_of("transactional", processing)
+    for _ in range(3):
+        stream.send(500)
+        stream.drain()
+        assert _forget_local_files(stream)
+    stream.send(200)
+    stream.close()
+    assert stream.is_exact()
+
+
+def _forget_local_files(stream: Stream) -> int:
+    """Close all stores of this process, with their files; return how many there were."""
+    jvm = jvm_of(stream.spark)
+    folder = Path(
+        jvm.org.apache.spark.util.Utils.getLocalDir(jvm.org.apache.spark.SparkEnv.get().conf())
+    )
+    found = [*folder.rglob("StateStoreId(*")]
+    _close_stores(stream)
+    assert not [*folder.rglob("StateStoreId(*")]
+    return len(found)
+
+
 def _close_stores(stream: Stream) -> None:
     jvm = jvm_of(stream.spark)
     jvm.java.lang.Class.forName(STORE).getMethod("stop", None).invoke(None, None)
@@ -171,7 +202,10 @@ def test_totals_with_a_lifetime_leave_the_state(stream_of: StreamOf) -> None:
     ("batches", "keys"), [(24, 1_000), pytest.param(200, 30_000, marks=pytest.mark.journey)]
 )
 def test_a_state_that_is_replaced_does_not_grow(
-    stream_of: StreamOf, batches: int, keys: int
+    stream_of: StreamOf,
+    record_property: Callable[[str, object], None],
+    batches: int,
+    keys: int,
 ) -> None:
     """Each batch brings new keys, and its watermark removes as many."""
     stream = stream_of("transactional", "deduplicate")
@@ -198,6 +232,7 @@ def test_a_state_that_is_replaced_does_not_grow(
     for name in found[0]:
         early = max(one[name] for one in found[quarter : 2 * quarter])
         late = max(one[name] for one in found[3 * quarter :])
+        record_property(name, f"{early:.1f}, then {late:.1f}")
         assert late <= 1.25 * early + 1, (name, early, late, found)
 
 
