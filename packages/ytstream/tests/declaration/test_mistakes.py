@@ -306,7 +306,8 @@ WRONG_TRANSFORM = (
      "  column channel: not returned by transform()", PLANNED),
     ('"channel",', '"channel", F.lit(1).alias("one"),',
      "transform() and OUTPUTS['output'] in tables.py disagree:\n"
-     "  column one: returned by transform(), not in OUTPUTS", PLANNED),
+     "  column one: returned by transform(), not in OUTPUTS; to keep it, add "
+     'Column("one", "int32") there', PLANNED),
     ('"bidder",', '"bidder", "bidder",',
      "transform() and OUTPUTS['output'] in tables.py disagree:\n"
      "  duplicate column name: event_id, auction, bidder, bidder, price_eur, channel, url, "
