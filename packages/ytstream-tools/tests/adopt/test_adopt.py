@@ -243,7 +243,7 @@ def test_300_columns_are_all_there_and_the_preview_is_short(tmp_path: Path) -> N
     said = _adopt(project, SourceRows("wide", columns, [], rows))
     assert len(_tables(project)["QUEUE"]) == 300
     assert "and 294 columns more" in said
-    assert len(said.splitlines()) < 40
+    assert "column_299" not in said
     _lint(project)
 
 

@@ -7,14 +7,18 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import requires
 
 import pytest
 
+from minicluster import testing as minicluster
+from tests.support.examples import example, settings_of
 from tests.support.helpers import ContextOf
 from tests.support.project import ROOT
 from tests.support.status_steps import head_of_batch, send, write_batches, write_rows
+from ytstream.cluster.client import Client, connect
 from ytstream.job import LIGHT, JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import head_row
@@ -37,6 +41,20 @@ sys.meta_path.insert(0, Without())
 from ytstream_tools.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[minicluster.Running]:
+    """Start a minicluster with the clock of this machine: other tests move that of theirs."""
+    with minicluster.start() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(cluster: minicluster.Running) -> Client:
+    """Connect to it."""
+    declared = example("transactional", "map").job
+    return connect(settings_of(declared, "//home/none", proxy=cluster.http))
 
 
 @pytest.fixture

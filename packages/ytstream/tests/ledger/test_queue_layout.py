@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -292,11 +293,14 @@ class _Cluster:
         return {"tablets": [info for _ in tablets]}
 
     def select_rows(self, query: str) -> list[dict[str, int]]:
-        assert f"[$timestamp] > {HEAD_TIME}u" in query
+        asked = [(int(p), int(row)) for p, row in re.findall(r"\((\d+), (\d+)\)", query)]
         return [
-            {"$tablet_index": p, "$row_index": row}
-            for p, row in self.newer
-            if f"({p}, {row})" in query
+            {
+                "$tablet_index": p,
+                "$row_index": row,
+                "$timestamp": HEAD_TIME + ((p, row) in self.newer),
+            }
+            for p, row in asked
         ]
 
 

@@ -124,7 +124,8 @@ def adopt(
     if lost and not overwrite:
         if ask is None:
             raise JobError(
-                f"you have edited files, and there is no terminal to ask: {'; '.join(lost)}. "
+                "you have edited files, and this command has no terminal to ask: "
+                f"{'; '.join(lost)}. "
                 "Nothing was written",
                 "commit your edits and give OVERWRITE=1 (--overwrite)",
                 code=ErrorCode.FILE,

@@ -40,7 +40,7 @@ def read(file: Path, count: int, take: Take) -> SourceRows:
             code=ErrorCode.USAGE,
         )
     if not file.is_file():
-        raise JobError(f"there is no file {file}", "correct FROM", code=ErrorCode.FILE)
+        raise JobError(f"{file} does not exist", "correct FROM", code=ErrorCode.FILE)
     try:
         columns, rows = read_as(file)
     except (ValueError, csv.Error) as error:

@@ -94,7 +94,7 @@ class Proposals:
 
     @property
     def window(self) -> str:
-        """The length of a window of which the sample has some."""
+        """A length of windows such that the sample fills several."""
         times = self.event_time
         span = (times.last_us - times.first_us) if times else 0
         return nearest(span // _SECOND // _WINDOWS)

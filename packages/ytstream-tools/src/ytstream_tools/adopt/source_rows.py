@@ -59,7 +59,7 @@ def verify_known(names: Sequence[str], columns: Sequence[Column], what: str) -> 
     if unknown := [name for name in names if name not in known]:
         shown = known if len(known) <= 30 else [*known[:30], f"... {len(known) - 30} more"]
         raise JobError(
-            f"{what}: there is no column {', '.join(unknown)}",
+            f"{what}: the rows have no column {', '.join(unknown)}",
             f"known: {', '.join(shown)}",
             code=ErrorCode.USAGE,
         )

@@ -8,8 +8,9 @@ from typing import Any
 
 from yt.common import YtError
 
+from ytstream.cluster.client import plain
 from ytstream.cluster.operation import NOTE
-from ytstream.recovery.job_record import RECORD, plain
+from ytstream.recovery.job_record import RECORD
 
 #: Operations that one request lists (YTsaurus allows 1,000), and how many requests there are.
 _PAGE, _PAGES = 100, 20

@@ -8,17 +8,16 @@ from typing import Any
 
 from yt.common import YtError
 
-from ytstream.cluster.client import first_line
+from ytstream.cluster.client import UNMOUNTED, plain
 from ytstream.cluster.operation import FINAL
 from ytstream.errors import JobError
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import Head
-from ytstream.recovery.job_record import RECORD, plain
+from ytstream.recovery.job_record import RECORD
 
+from ..status.alert_rules import FULL_BATCHES, STALLED_SECONDS, STARTS_PER_HOUR
 from .discovery import SeenOperation
 
-#: As the alerts have it (status/alert_rules.py).
-_STALLED_SECONDS, _FULL_BATCHES, _STARTS_PER_HOUR = 600.0, 10, 3
 #: Without a record, the default of `max_rows_per_partition`.
 _MOST_ROWS = 20_000
 
@@ -176,7 +175,7 @@ def first_code(error: YtError) -> str:
         return "permission"
     if error.is_resolve_error():
         return "not there"
-    return "not mounted" if "mounted" in first_line(error) else "error"
+    return "not mounted" if any(map(error.contains_code, UNMOUNTED)) else "error"
 
 
 def _job(
@@ -250,11 +249,11 @@ def _alerts(
     """Yield the alerts that one look can tell of; those of a trend need Prometheus."""
     if state in (JobState.FAILED, JobState.KILLED):
         yield "YtstreamEndedWithoutStop"
-    if state is not JobState.STOPPED and job.lag and (job.seconds or 0.0) > _STALLED_SECONDS:
+    if state is not JobState.STOPPED and job.lag and (job.seconds or 0.0) > STALLED_SECONDS:
         yield "YtstreamStalled"
-    if sum(one > now - timedelta(hours=1) for one in starts) > _STARTS_PER_HOUR:
+    if sum(one > now - timedelta(hours=1) for one in starts) > STARTS_PER_HOUR:
         yield "YtstreamRestarts"
-    if (job.lag or 0) > _FULL_BATCHES * most:
+    if (job.lag or 0) > FULL_BATCHES * most:
         yield "YtConsumerLagRows"
 
 

@@ -14,9 +14,12 @@ from ytstream.job import REJECTED, Job
 from ytstream.settings.job_settings import Settings
 
 _QUEUE_AGENT = "yt_queue_agent_consumer_partition"
+#: A job is stalled without a batch for so long, and late when a row has waited for so long.
+STALLED_SECONDS, LATE_SECONDS = 600, 300
+#: Starts of an hour that are no reason to look.
+STARTS_PER_HOUR = 3
 #: Batches of the most rows that a partition may give: so many rows wait at most.
-_BATCHES = 10
-
+FULL_BATCHES = 10
 
 #: Where an alert sends a reader: a heading of the generated repository's runbook.
 RUNBOOK = "docs/operations.md"
@@ -62,7 +65,8 @@ def alerts(job: Job) -> Iterator[Alert]:
     yield Alert(
         "YtstreamStalled",
         "sum by (app) (ytstream_lag_rows{SELF}) > 0"
-        " and on (app) increase(ytstream_batches_total{SELF}[10m]) == 0", 5, "critical",
+        f" and on (app) increase(ytstream_batches_total{{SELF}}[{STALLED_SECONDS // 60}m]) == 0",
+        5, "critical",
         "rows wait, and no batch has ended for ten minutes",
         "The outputs get no new rows. Committed rows are kept. Unread rows stay in the queue until "
         "it trims them.",
@@ -71,13 +75,14 @@ def alerts(job: Job) -> Iterator[Alert]:
     yield Alert(
         "YtstreamLagGrows",
         "sum by (app) (delta(ytstream_lag_rows{SELF}[30m])) > 0"
-        " and on (app) max by (app) (ytstream_lag_seconds{SELF}) > 300", 10, "warning",
+        f" and on (app) max by (app) (ytstream_lag_seconds{{SELF}}) > {LATE_SECONDS}",
+        10, "warning",
         "rows arrive faster than they are read, and one waits for over five minutes",
         "The outputs are late, and get later. Unread rows stay in the queue until it trims them.",
         "ytstream_lag_seconds",
     )  # fmt: skip
     yield Alert(
-        "YtstreamRestarts", "delta(ytstream_epoch{SELF}[1h]) > 3", 0, "warning",
+        "YtstreamRestarts", f"delta(ytstream_epoch{{SELF}}[1h]) > {STARTS_PER_HOUR}", 0, "warning",
         "more than three new epochs in an hour: the query fails and starts again",
         "Each restart reads the unfinished batch again. After "
         f"{job.most_failures} failures without a batch in between, the job ends.",
@@ -124,7 +129,7 @@ def alerts(job: Job) -> Iterator[Alert]:
 
 def cluster_alerts(settings: Settings) -> Iterator[Alert]:
     """Yield the rules for what the cluster's queue agent exports of the consumer."""
-    rows = _BATCHES * settings.max_rows_per_partition
+    rows = FULL_BATCHES * settings.max_rows_per_partition
     late = "The outputs are late. Unread rows stay in the queue until it trims them."
     yield Alert(
         "YtConsumerLagRows", f"max({_QUEUE_AGENT}_lag_rows_sum{{SELF}}) > {rows}", 10, "warning",

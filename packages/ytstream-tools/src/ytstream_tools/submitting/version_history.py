@@ -13,7 +13,7 @@ from enum import StrEnum, auto
 from typing import Any
 
 from ytstream.cluster import operation
-from ytstream.cluster.client import Client
+from ytstream.cluster.client import Client, plain
 from ytstream.cluster.operation import Operation
 from ytstream.settings.job_settings import Settings
 
@@ -192,7 +192,7 @@ def version_of(found: Operation) -> DeployedVersion:
     """Return the version that an operation's note describes."""
     key = str(found.note.get("submit") or found.id)
     return DeployedVersion(
-        key, StartState.STARTED, _plain(found.note), found.id, found.user, found.started
+        key, StartState.STARTED, plain(found.note), found.id, found.user, found.started
     )
 
 
@@ -256,17 +256,8 @@ class StoredStartRecord(StartRecord):
 def _version(found: Mapping[str, Any]) -> DeployedVersion:
     texts = {key: str(value) for key, value in found.items() if key not in ("note", "state")}
     return DeployedVersion(
-        **texts, state=StartState(str(found["state"])), note=_plain(found["note"])
+        **texts, state=StartState(str(found["state"])), note=plain(found["note"])
     )
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of the client's as Python's own: its types have attributes."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return int(value) if isinstance(value, int) else str(value)
 
 
 def _now() -> str:

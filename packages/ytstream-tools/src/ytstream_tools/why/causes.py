@@ -15,6 +15,7 @@ from ytstream.job import REJECTED
 from ytstream.recovery.lock import PING_SECONDS
 from ytstream.text_table import counted, duration
 
+from ..status.alert_rules import LATE_SECONDS, STALLED_SECONDS
 from ..status.job_status import ProcessState
 from .facts import Attempt, Facts
 
@@ -22,10 +23,6 @@ from .facts import Attempt, Facts
 _CLOCK_SECONDS = 30.0
 #: Pings that may be missed before a holder counts as silent.
 _SILENT_PINGS = 3
-#: Without a batch for so long a job with waiting rows is stalled: as the alert has it.
-_STALLED_SECONDS = 600.0
-#: A job whose rows wait for less keeps up.
-_BEHIND_SECONDS = 300.0
 #: More rejected rows, and more starts in a day, are worth a look: as the alerts have it.
 _REJECTED_SHARE, _STARTS = 0.05, 3
 #: An attempt that ended longer ago explains nothing now.
@@ -364,7 +361,7 @@ def _behind(found: Facts) -> Finding | None:
     if status is None or status.process != ProcessState.RUNNING or not status.lag:
         return None
     age, waited = status.age, status.lag_seconds
-    if age is None or age > _STALLED_SECONDS or (waited or 0.0) < _BEHIND_SECONDS:
+    if age is None or age > STALLED_SECONDS or (waited or 0.0) < LATE_SECONDS:
         return None
     left = status.seconds_left()
     when = f"; without new rows caught up after {duration(left)}" if left is not None else ""
@@ -389,7 +386,7 @@ def _works(found: Facts) -> Finding | None:
     status = found.status
     if status is None or status.process != ProcessState.RUNNING or not status.lag:
         return None
-    if status.age is None or status.age > _STALLED_SECONDS:
+    if status.age is None or status.age > STALLED_SECONDS:
         return None
     return Finding("the job runs, and its batches end", ())
 

@@ -229,3 +229,14 @@ def facts(client: Client, path: str, names: Sequence[str]) -> dict[str, Any] | N
 def cluster_name(client: Client) -> str:
     """Return the name by which consumers and Spark's offsets know the cluster."""
     return str(client.get("//sys/@cluster_name"))
+
+
+def plain(value: Any) -> Any:
+    """Return a value of the client's as Python's own: its types have attributes."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    return int(value) if isinstance(value, int) else str(value)

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import yt.type_info as ti
-from yt.common import YtError
 
 from ..cluster.client import Client, cluster_name
 from ..schema.columns import Column
-from ..schema.table_schema import SERVICE_COLUMNS
 from ..settings.job_settings import Settings
 from . import ledger_rows
 from .ledger_rows import Head
 from .offsets import Queue
 from .queue_layout import is_grown, layout_of, telling_rows
+from .row_timestamps import row_timestamps
 
 if TYPE_CHECKING:  # the ledger is read without Spark as well
     from ..connector.tablet_transactions import Transaction
@@ -24,7 +23,6 @@ if TYPE_CHECKING:  # the ledger is read without Spark as well
 #: Attribute of consumer, checkpoint and outputs: whose they are, and that job's ledger.
 MARKER = "ytstream_job"
 
-_TIMESTAMP = SERVICE_COLUMNS[0].name
 #: The key of a consumer's row (YTsaurus, client/queue_client/consumer_client.cpp).
 _CONSUMER = (
     Column("queue_cluster", ti.String, required=True, key=True),
@@ -189,18 +187,6 @@ def with_newer(client: Client, queue: Queue, head: Head) -> Queue:
     if head.timestamp is None or head.layouts.get(queue.path, queue.layout) == queue.layout:
         return queue
     rows = telling_rows(head.ends.get(queue.path, {}), queue.lower, queue.upper)
-    if not rows:
-        return queue
-    query = (
-        f"[$tablet_index], [$row_index] from [{queue.path}] "
-        f"where ([$tablet_index], [$row_index]) in ({', '.join(map(str, sorted(rows)))}) "
-        f"and [{_TIMESTAMP}] > {head.timestamp}u"
-    )
-    try:
-        found = [*client.select_rows(query)]
-    except YtError as error:
-        if _TIMESTAMP not in str(error):
-            raise
-        found = []
-    newer = ((int(row["$tablet_index"]), int(row["$row_index"])) for row in found)
+    found = row_timestamps(client, queue.path, rows) or {}
+    newer = (row for row, timestamp in found.items() if (timestamp or 0) > head.timestamp)
     return replace(queue, newer=frozenset(newer))

@@ -10,7 +10,7 @@ from yt.common import YtError
 
 from ..cluster import operation
 from ..job import JobContext
-from ..ledger.offsets import Queue
+from ..ledger.offsets import Queue, waiting
 from ..ledger.positions import read_head
 from ..text_table import counted
 
@@ -39,15 +39,10 @@ class OperationNote:
             head = read_head(settings.ledger, client.select_rows)
             if head is None or head.number == self._said:
                 return
-            lag = sum(
-                max(0, end - head.ends.get(queue.path, {}).get(partition, 0))
-                for queue in self.queues()
-                for partition, end in enumerate(queue.upper)
-            )
             at = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
             said = {
                 "Last batch": f"{head.epoch}-{head.batch}, seen {at}",
-                "Lag": counted(lag, "row"),
+                "Lag": counted(waiting(self.queues(), head.ends), "row"),
             }
             client.update_operation_parameters(
                 self.operation, {"annotations": {"description": said}}

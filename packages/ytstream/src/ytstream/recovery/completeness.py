@@ -21,11 +21,11 @@ from ..job import JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
+from ..ledger.row_timestamps import TIMESTAMP, row_timestamps
 from . import spark_logs, staging
 from .checkpoint_repair import path_of
 
 #: A column of a queue that has it declared: when a row was written.
-TIMESTAMP = "$timestamp"
 #: Unix seconds are the upper bits of a timestamp (YTsaurus, "Dynamic tables: timestamps").
 SECONDS_BIT = 30
 #: The attributes of an output: of kinds without state, and of those with it.
@@ -96,27 +96,11 @@ def read(context: JobContext) -> CompletenessMark:
 
 
 def timestamps(client: Client, path: str, rows: Mapping[int, int]) -> dict[int, int] | None:
-    """Return the timestamps of rows, given by partition; None for a queue without that column.
-
-    Not every queue has it: its owner has to declare it.
-    """
-    if not rows:
-        return {}
-    query = (
-        f"[$tablet_index], [{TIMESTAMP}] from [{path}] "
-        f"where ([$tablet_index], [$row_index]) in ({', '.join(map(str, rows.items()))})"
-    )
-    try:
-        found = list(client.select_rows(query))
-    except YtError as error:
-        if TIMESTAMP in str(error):
-            return None
-        raise
-    return {
-        int(row["$tablet_index"]): int(row[TIMESTAMP])
-        for row in found
-        if row[TIMESTAMP] is not None
-    }
+    """Return the timestamps of rows, given by partition; None for a queue without that column."""
+    found = row_timestamps(client, path, rows.items())
+    if found is None:
+        return None
+    return {partition: at for (partition, _), at in found.items() if at is not None}
 
 
 def _waiting(client: Client, queue: Queue, head: Head) -> list[datetime]:

@@ -13,7 +13,7 @@ from typing import Any
 from yt.common import YtError
 
 from ..cluster import operation
-from ..cluster.client import Client
+from ..cluster.client import Client, plain
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import Job, JobContext
@@ -118,17 +118,6 @@ def read(client: Client, ledger: str) -> Mapping[str, Any]:
 def _of(client: Client, ledger: str) -> Mapping[str, Any]:
     found = client.get_attribute(ledger, RECORD, None)
     return plain(found) if isinstance(found, Mapping) else {}
-
-
-def plain(value: Any) -> Any:
-    """Return a value of the client's as Python's own: its types have attributes."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [plain(one) for one in value]
-    if isinstance(value, bool) or value is None:
-        return value
-    return int(value) if isinstance(value, int) else str(value)
 
 
 def settings_of(record: Mapping[str, Any], proxy: str) -> Settings:

@@ -10,17 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from yt.common import YtError
-
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger import batch_history, ledger_rows, positions
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
-from ..schema.table_schema import SERVICE_COLUMNS
+from ..ledger.row_timestamps import TIMESTAMP, row_timestamps
 
-_TIMESTAMP = SERVICE_COLUMNS[0].name
 #: Unix seconds are the upper bits of a row's $timestamp (YTsaurus, "Dynamic tables: timestamps").
 _SECONDS_BIT = 30
 #: Batches that one request reads, and rows of a partition that one look of a search asks for.
@@ -98,7 +95,7 @@ def _corrected(
         if row < then.get(partition, 0):
             yield (
                 f"{queue.path}, partition {partition}: row {row} came at {utc} or later, by its "
-                f"{_TIMESTAMP}, though the ledger has the job at row {then[partition]} then: the "
+                f"{TIMESTAMP}, though the ledger has the job at row {then[partition]} then: the "
                 f"driver's clock was slow, so row {row} is next"
             )
 
@@ -166,7 +163,7 @@ def _of_the_rows(
             if looked is None:
                 raise JobError(
                     "no batch that the ledger keeps is as old, and rows of "
-                    f"{queue.path} have no {_TIMESTAMP}",
+                    f"{queue.path} have no {TIMESTAMP}",
                     "name rows: `rewind rows QUEUE:PARTITION=ROW`",
                     code=ErrorCode.NO_TIMESTAMP,
                 )
@@ -181,16 +178,7 @@ def _of_the_rows(
 
 def _times(context: JobContext, path: str, partition: int, rows: range) -> dict[int, float] | None:
     """Return when these rows were written; None for a queue that does not say."""
-    query = (
-        f"[$row_index], [{_TIMESTAMP}] from [{path}] where [$tablet_index] = {partition} "
-        f"and [$row_index] in ({', '.join(map(str, rows))})"
-    )
-    try:
-        found = list(context.client.select_rows(query))
-    except YtError as error:
-        if _TIMESTAMP not in str(error):
-            raise
+    found = row_timestamps(context.client, path, [(partition, row) for row in rows])
+    if found is None:
         return None
-    return {
-        int(row["$row_index"]): float(int(row[_TIMESTAMP] or 0) >> _SECONDS_BIT) for row in found
-    }
+    return {row: float((at or 0) >> _SECONDS_BIT) for (_, row), at in found.items()}
