@@ -131,7 +131,7 @@ def test_the_commands_that_it_prints_give_the_rights(job: JobContext) -> None:
 def test_the_page_has_the_table(job: JobContext) -> None:
     """Each right by role, permission and object; the page names queues and outputs once."""
     page = (ROOT / "docs/cluster.md").read_text(encoding="utf-8")
-    part = page.partition("## Rights")[2].partition("\n## ")[0]
+    part = page.partition("## Permissions")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (\w+) \| `([\w, `]+)` \| (.+?) \|", part, re.MULTILINE)
     shown = {
         (role, permission, name)
