@@ -25,7 +25,6 @@ from .command_line import TEMPLATE, Call, current_call
 # Python keeps the extension's own bytecode there. git ignores it, and `forget_the_extension`
 # removes it.
 _CACHE = Path(__file__).parent / "__pycache__"
-_STATELESS = ("map", "join")
 
 
 class TemplateExtension(Extension):
@@ -75,7 +74,7 @@ class Conf(NamedTuple):
 
 def confs(guarantee: str, processing: str, spark: str) -> Iterator[Conf]:
     """Yield the settings of a job's session and the options of its reader and writer."""
-    state = "stateless" if processing in _STATELESS else "stateful"
+    state = "stateful" if "state" in answers.RULES["processing"][processing] else "stateless"
     table = answers.RULES["conf"]
     stores = [] if state == "stateless" else table["state_store"]["rocksdb"]
     listed = [*table["common"], *table[state], *stores, *table["guarantee"][guarantee]]

@@ -19,8 +19,8 @@ from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.ledger import positions
-from ytstream.ledger.batch_begin_and_end import Ranges, RowRange, ranges
 from ytstream.ledger.batch_commit import close_batch, moved, write_head
+from ytstream.ledger.batch_row_ranges import Ranges, RowRange, ranges
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
 from ytstream.ledger.offsets import Rows
 from ytstream.ledger.positions import Select

@@ -23,7 +23,7 @@ from ytstream.cluster.client import cluster_name
 from ytstream.connector.transform_plan import observed_name
 from ytstream.job import JobContext
 from ytstream.ledger import batch_commit, positions
-from ytstream.ledger.batch_begin_and_end import RowRange
+from ytstream.ledger.batch_row_ranges import RowRange
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
 from ytstream.ledger.offsets import Rows
 from ytstream.ledger.positions import Select

@@ -56,13 +56,13 @@ from ytstream.text_table import duration
 from ytstream_tools.commands import replay_rejected
 from ytstream_tools.status import (
     job_status,
-    lag_limits,
+    lag_thresholds,
     status_json,
     status_text,
     status_watch,
 )
 from ytstream_tools.status.job_status import RECENT, JobStatus
-from ytstream_tools.status.lag_limits import LagThreshold
+from ytstream_tools.status.lag_thresholds import LagThreshold
 from ytstream_tools.status.status_text import status
 from ytstream_tools.submitting.version_history import DeployedVersion, StartState
 
@@ -436,15 +436,15 @@ def test_figures_of_json_are_those_of_the_ledger(provisioned_of: ContextOf) -> N
     ],
 )
 def test_a_limit_is_rows_or_seconds(limit: str, wanted: LagThreshold) -> None:
-    assert lag_limits.lag(limit) == wanted
+    assert lag_thresholds.lag(limit) == wanted
 
 
 @pytest.mark.parametrize("limit", ["", "-1", "5 min", "s", "1e3"])
 def test_another_limit_is_refused(limit: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="cannot read"):
-        lag_limits.lag(limit)
+        lag_thresholds.lag(limit)
     with pytest.raises(argparse.ArgumentTypeError, match="cannot read"):
-        lag_limits.age(limit)
+        lag_thresholds.age(limit)
 
 
 @pytest.mark.parametrize(
@@ -469,7 +469,7 @@ def test_a_limit_that_is_exceeded_is_said(
     found = replace(found, time=found.batches[-1].ended + timedelta(minutes=10))
     partitions = [replace(one, seconds=45.0) for one in found.partitions]
     found = replace(found, partitions=partitions)
-    assert list(lag_limits.exceeded(found, most, oldest)) == said
+    assert list(lag_thresholds.exceeded(found, most, oldest)) == said
 
 
 def test_rows_that_wait_for_nobody_knows_how_long_exceed_a_limit_in_seconds(
@@ -479,9 +479,9 @@ def test_rows_that_wait_for_nobody_knows_how_long_exceed_a_limit_in_seconds(
     send(context, 80)
     found = job_status.read(context)
     unknown = replace(found, partitions=[replace(one, seconds=None) for one in found.partitions])
-    (line,) = lag_limits.exceeded(unknown, LagThreshold(seconds=1e9), None)
+    (line,) = lag_thresholds.exceeded(unknown, LagThreshold(seconds=1e9), None)
     assert line == "lag: 80 rows wait, and nothing says for how long"
-    assert list(lag_limits.exceeded(found, None, 1e9)) == ["no batch has ended yet"]
+    assert list(lag_thresholds.exceeded(found, None, 1e9)) == ["no batch has ended yet"]
 
 
 # -- the live view
@@ -608,9 +608,9 @@ def test_the_exit_code_says_whether_a_limit_is_exceeded(
     context = provisioned_of("transactional")
     send(context, 80)
     assert invoke(context, tmp_path, "--max-lag", "80") == 0
-    assert invoke(context, tmp_path, "--max-lag", "79") == lag_limits.EXCEEDED
+    assert invoke(context, tmp_path, "--max-lag", "79") == lag_thresholds.EXCEEDED
     assert "lag: 80 rows, allowed are 79" in capsys.readouterr().err
-    assert invoke(context, tmp_path, "--json", "--max-age", "60") == lag_limits.EXCEEDED
+    assert invoke(context, tmp_path, "--json", "--max-age", "60") == lag_thresholds.EXCEEDED
     said = capsys.readouterr()
     assert json.loads(said.out)["lag"]["rows"] == 80
     assert "no batch has ended yet" in said.err

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from .cluster.client import Client
 from .schema.columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
 from .settings import spark_conf
+from .settings.job_rules import RULES
 from .settings.job_settings import DEFAULT_CONFIG, ROCKSDB, Settings
 from .settings.resources import executor_overhead, sizes_of, state_memory_mib
+from .settings.state_store import state_store_of
 
 if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
     from pyspark.sql import DataFrame
@@ -24,7 +26,8 @@ if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
 class Processing:
     """The needs of one kind of processing."""
 
-    is_stateful: bool = False
+    #: What the state holds, in words; empty for a processing type without state.
+    state: str = ""
     has_reference: bool = False
     #: Spark's: "append" gives a row once it is final, "update" whenever it has changed.
     output_mode: str = "append"
@@ -33,14 +36,15 @@ class Processing:
     #: Python packages that the driver and every executor need in addition to those of SPYT.
     packages: Sequence[str] = ()
 
+    @property
+    def is_stateful(self) -> bool:
+        """Whether Spark keeps something from one micro-batch to the next."""
+        return bool(self.state)
 
+
+#: By name; the template reads the same table.
 PROCESSINGS: Mapping[str, Processing] = {
-    "map": Processing(),
-    "window": Processing(is_stateful=True, is_grouping=True),
-    "join": Processing(has_reference=True),
-    "deduplicate": Processing(is_stateful=True),
-    "aggregate": Processing(is_stateful=True, is_grouping=True, output_mode="update"),
-    "sessions": Processing(is_stateful=True, is_grouping=True, packages=("pandas", "pyarrow")),
+    name: Processing(**fields) for name, fields in RULES["processing"].items()
 }
 #: `max_failed_job_count` of an operation may not be more (YTsaurus, scheduler/config.cpp).
 MOST_FAILURES = 10_000
@@ -198,7 +202,7 @@ class JobContext:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The values that confs.filled() puts into braces."""
+        """The values that spark_conf.filled() puts into braces."""
         return conf_values(self.settings, self.job)
 
     def session_settings(self, spark: str) -> dict[str, str]:
@@ -206,7 +210,7 @@ class JobContext:
 
         ``spark`` is the version of Spark.
         """
-        store = state_store_of(self.settings, self.job)
+        store = state_store_of(self.settings, self.job.kind.is_stateful)
         wanted = spark_conf.of_session(self.guarantee.name, state_store=store, spark=spark)
         return self.settings.spark_confs | spark_conf.filled(wanted, self.values)
 
@@ -223,17 +227,10 @@ class JobContext:
 Connection = JobContext
 
 
-def state_store_of(settings: Settings, job: Job) -> str | None:
-    """Return where the job keeps its state; None for a job without state.
-
-    That of a job that ran before is known once the ledger was read: see recovery/state_check.py.
-    """
-    return (settings.state_store or ROCKSDB) if job.kind.is_stateful else None
-
-
 def conf_values(settings: Settings, job: Job) -> dict[str, Any]:
-    """Return the values that confs.filled() puts into braces."""
-    is_rocksdb, sizes = state_store_of(settings, job) == ROCKSDB, sizes_of(settings)
+    """Return the values that spark_conf.filled() puts into braces."""
+    is_rocksdb = state_store_of(settings, job.kind.is_stateful) == ROCKSDB
+    sizes = sizes_of(settings)
     return {
         **vars(settings),
         **vars(job),

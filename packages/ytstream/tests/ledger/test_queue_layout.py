@@ -20,7 +20,7 @@ from tests.support.helpers import (
 from ytstream import RestartableError
 from ytstream.cluster.client import Client
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.ledger.batch_begin_and_end import RowRange
+from ytstream.ledger.batch_row_ranges import RowRange
 from ytstream.ledger.ledger_rows import Head, head_of, head_row
 from ytstream.ledger.offsets import Queue
 from ytstream.ledger.positions import Snapshot

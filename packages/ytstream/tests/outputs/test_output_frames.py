@@ -27,7 +27,7 @@ from ytstream.connector.transform_plan import observed_name
 from ytstream.declaration.validation import verify, verify_configuration
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, Job
-from ytstream.ledger.batch_begin_and_end import Ranges
+from ytstream.ledger.batch_row_ranges import Ranges
 from ytstream.outputs import output_frames
 from ytstream.outputs.batch_metrics import Metrics
 from ytstream.provisioning import job_objects

@@ -23,8 +23,8 @@ from ytstream import JobError, RestartableError
 from ytstream.cluster.client import Client
 from ytstream.connector.transform_plan import observed_name
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.ledger.batch_begin_and_end import RowRange, ranges
 from ytstream.ledger.batch_commit import moved
+from ytstream.ledger.batch_row_ranges import RowRange, ranges
 from ytstream.ledger.ledger_rows import Head
 from ytstream.provisioning import job_objects
 from ytstream.query.read_audit import audit

@@ -27,7 +27,7 @@ from tests.support.helpers import (
 from tests.support.static_outputs import make_static
 from ytstream import RestartableError
 from ytstream.ledger import positions
-from ytstream.ledger.batch_begin_and_end import RowRange
+from ytstream.ledger.batch_row_ranges import RowRange
 from ytstream.query.offset_check import Reads, verify_start
 from ytstream.recovery import repositioning, spark_logs
 from ytstream.settings.job_settings import SPYT

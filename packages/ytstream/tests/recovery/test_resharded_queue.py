@@ -22,7 +22,7 @@ from tests.support.helpers import (
 )
 from ytstream.cluster.client import Client
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.ledger import batch_begin_and_end, positions
+from ytstream.ledger import batch_row_ranges, positions
 from ytstream.ledger.ledger_rows import head_row
 from ytstream.provisioning import job_objects
 from ytstream.query import batch
@@ -41,7 +41,7 @@ each_guarantee = pytest.mark.parametrize("guarantee", GUARANTEES)
 def _verify_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Believe that the queues are as they were when the batch was planned."""
     monkeypatch.setattr(batch, "verify_queues", lambda client, name, head, *_: head.layouts)
-    monkeypatch.setattr(batch_begin_and_end, "verify_partitions", lambda *_: None)
+    monkeypatch.setattr(batch_row_ranges, "verify_partitions", lambda *_: None)
 
 
 # -- a running job -------------------------------------------------------------------------------

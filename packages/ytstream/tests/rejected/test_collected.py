@@ -13,7 +13,7 @@ from minicluster.testing import Running
 from tests.support.helpers import ON_STRIKE, StreamOf, another_process
 from ytstream import RestartableError
 from ytstream.job import REJECTED
-from ytstream.ledger.batch_begin_and_end import RowRange
+from ytstream.ledger.batch_row_ranges import RowRange
 from ytstream.rejected import collected
 from ytstream.schema.columns import rejected_columns
 from ytstream.settings.job_settings import OWN, SPYT

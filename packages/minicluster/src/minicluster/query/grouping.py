@@ -7,7 +7,7 @@ from typing import Any
 
 from .aggregates import Aggregate, aggregate
 from .ast import Call, Expression, Named, Query
-from .compile import Scope, compile, require_boolean
+from .evaluation import Scope, compile, require_boolean
 from .naming import infer_name
 from .typed import Typed
 

@@ -14,7 +14,7 @@ from typing import Any
 from ..core.errors import generic, not_supported
 from ..rows.rowset import RowsetColumn
 from .ast import Expression, Join, Name
-from .compile import Scope, compile, require_boolean
+from .evaluation import Scope, compile, require_boolean
 from .source import Source, decoded
 from .typed import Typed, common
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..core.errors import generic, not_supported
 from .ast import Expression, Join, Named, OrderItem, Query, Row
-from .expressions import ExpressionParser
+from .expression_parser import ExpressionParser
 from .lexer import tokens
 
 

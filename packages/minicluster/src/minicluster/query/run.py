@@ -11,7 +11,7 @@ from ..rows import wire
 from ..rows.rowset import Rowset, RowsetColumn
 from ..tables.commands import Tables
 from .ast import Expression, Name, Named, Query
-from .compile import Scope, compile, require_boolean, sort_key
+from .evaluation import Scope, compile, require_boolean, sort_key
 from .grouping import grouped
 from .joins import Relation, joined, names, relation
 from .naming import infer_name

@@ -15,7 +15,7 @@ from ..tables.commands import Tables
 from ..tables.ordered import numbered
 from ..tables.table import Table, require_readable
 from .ast import Binary, Expression, In, Literal, Name, Row
-from .compile import Scope, compile
+from .evaluation import Scope, compile
 from .statistics import Statistics
 from .typed import Typed
 

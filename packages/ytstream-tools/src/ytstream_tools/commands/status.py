@@ -7,7 +7,7 @@ from ytstream.commands.command import Command, RequiredTables, positive
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 
-from ..status import lag_limits
+from ..status import lag_thresholds
 
 
 def _run(context: JobContext, given: argparse.Namespace) -> int:
@@ -18,10 +18,10 @@ def _run(context: JobContext, given: argparse.Namespace) -> int:
         return 0
     found = job_status.read(context)
     print((status_json if given.json else status_text).text(context, found))
-    over = list(lag_limits.exceeded(found, given.max_lag, given.max_age))
+    over = list(lag_thresholds.exceeded(found, given.max_lag, given.max_age))
     for line in over:
         log.fail(line, ErrorCode.LIMIT_EXCEEDED)
-    return lag_limits.EXCEEDED if over else 0
+    return lag_thresholds.EXCEEDED if over else 0
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,11 +32,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="refresh the view every SECONDS seconds (default: 2); press Ctrl-C to exit",
     )  # fmt: skip
     parser.add_argument(
-        "--max-lag", type=lag_limits.lag, metavar="ROWS|SECONDS",
+        "--max-lag", type=lag_thresholds.lag, metavar="ROWS|SECONDS",
         help="exit with 4 if more rows wait, or one waits longer: 5000, or 300s",
     )  # fmt: skip
     parser.add_argument(
-        "--max-age", type=lag_limits.age, metavar="SECONDS",
+        "--max-age", type=lag_thresholds.age, metavar="SECONDS",
         help="exit with 4 if the last batch ended longer ago, for queues that always have rows",
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import Head
 from ytstream.recovery.job_record import RECORD
 
-from ..status.alert_rules import FULL_BATCHES, STALLED_SECONDS, STARTS_PER_HOUR
+from ..status.alert_limits import FULL_BATCHES, STALLED_SECONDS, STARTS_PER_HOUR
 from .discovery import SeenOperation
 
 #: Without a record, the default of `max_rows_per_partition`.

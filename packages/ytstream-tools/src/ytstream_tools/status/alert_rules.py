@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from ytstream.job import REJECTED, Job
 from ytstream.settings.job_settings import Settings
 
-_QUEUE_AGENT = "yt_queue_agent_consumer_partition"
-#: A job is stalled without a batch for so long, and late when a row has waited for so long.
-STALLED_SECONDS, LATE_SECONDS = 600, 300
-#: Starts of an hour that are no reason to look.
-STARTS_PER_HOUR = 3
-#: Batches of the most rows that a partition may give: so many rows wait at most.
-FULL_BATCHES = 10
+from .alert_limits import (
+    FULL_BATCHES,
+    LARGE_STATE_ROWS,
+    LATE_SECONDS,
+    REJECTED_SHARE,
+    STALLED_SECONDS,
+    STARTS_PER_HOUR,
+)
 
+_QUEUE_AGENT = "yt_queue_agent_consumer_partition"
 #: Where an alert sends a reader: a heading of the generated repository's runbook.
 RUNBOOK = "docs/operations.md"
 #: The heading that all twins share.
@@ -92,7 +94,8 @@ def alerts(job: Job) -> Iterator[Alert]:
         yield Alert(
             "YtstreamRejectedShare",
             "sum by (app) (rate(ytstream_rows_rejected_total{SELF}[15m]))"
-            " / on (app) rate(ytstream_rows_read_total{SELF}[15m]) > 0.05", 5, "warning",
+            f" / on (app) rate(ytstream_rows_read_total{{SELF}}[15m]) > {REJECTED_SHARE}",
+            5, "warning",
             "more than one row of twenty is rejected",
             "These rows are not in the output. They are kept in `rejected`, if the job has that "
             "output. Above `reject_limit`, the job ends.",
@@ -102,7 +105,7 @@ def alerts(job: Job) -> Iterator[Alert]:
         yield Alert(
             "YtstreamStateGrows",
             "ytstream_state_rows{SELF} > 2 * (ytstream_state_rows{SELF} offset 1d)"
-            " and ytstream_state_rows{SELF} > 100000", 30, "warning",
+            f" and ytstream_state_rows{{SELF}} > {LARGE_STATE_ROWS}", 30, "warning",
             "the state has twice the rows of a day ago",
             "Nothing is lost now. Batches and starts get slower, and executors may run out of disk "
             "or memory.",
@@ -136,8 +139,8 @@ def cluster_alerts(settings: Settings) -> Iterator[Alert]:
         f"more than {rows} rows wait", late, f"{_QUEUE_AGENT}_lag_rows_sum",
     )  # fmt: skip
     yield Alert(
-        "YtConsumerLagTime", f"max({_QUEUE_AGENT}_lag_time_max{{SELF}}) > 600", 5, "warning",
-        "a row has waited for over ten minutes", late, f"{_QUEUE_AGENT}_lag_time_max",
+        "YtConsumerLagTime", f"max({_QUEUE_AGENT}_lag_time_max{{SELF}}) > {STALLED_SECONDS}", 5,
+        "warning", "a row has waited for over ten minutes", late, f"{_QUEUE_AGENT}_lag_time_max",
     )  # fmt: skip
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from yt.yson import yson_to_json
 
-from ytstream.job import Job, conf_values, state_store_of
+from ytstream.job import Job, conf_values
 from ytstream.ledger import ledger_rows
 from ytstream.schema.columns import Column
 from ytstream.schema.table_schema import table_schema
 from ytstream.settings import spark_conf
 from ytstream.settings.job_settings import Settings
 from ytstream.settings.resources import sizes_of
+from ytstream.settings.state_store import state_store_of
 from ytstream.settings.submit_section import SubmitSection
 from ytstream.text_table import table
 from ytstream.version import version_of
@@ -44,7 +45,7 @@ def conf_table(job: Job, settings: Settings) -> str:
     """Return a table of every setting, its value and its reason."""
     values = conf_values(settings, job)
     values["dyn_batch_size"] = settings.dyn_batch_size or "(by the queues' size)"
-    store, spark = state_store_of(settings, job), version_of("pyspark")
+    store, spark = state_store_of(settings, job.kind.is_stateful), version_of("pyspark")
     parts = {
         "the Spark session": (
             *spark_conf.of_session(job.guarantee, state_store=store, spark=spark),

@@ -17,11 +17,12 @@ from ytstream.cluster import operation
 from ytstream.declaration.archive import archive
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.job import JobContext, state_store_of
+from ytstream.job import JobContext
 from ytstream.settings import environment, toml_file
 from ytstream.settings.job_settings import ROCKSDB, Settings
 from ytstream.settings.plain_path import plain_file
 from ytstream.settings.resources import Resources, executor_overhead, sizes_of
+from ytstream.settings.state_store import state_store_of
 from ytstream.settings.submit_section import SubmitSection
 from ytstream.text_table import table
 from ytstream.version import __version__, version_of
@@ -92,7 +93,7 @@ class LaunchPlan:
     @property
     def executor_overhead(self) -> str | None:
         """The memory outside an executor's heap; None: as Spark has it."""
-        if state_store_of(self.settings, self.context.job) == ROCKSDB:
+        if state_store_of(self.settings, self.context.job.kind.is_stateful) == ROCKSDB:
             return executor_overhead(self.settings, self.sizes)
         return None
 

@@ -15,7 +15,11 @@ from ytstream.job import REJECTED
 from ytstream.recovery.lock import PING_SECONDS
 from ytstream.text_table import counted, duration
 
-from ..status.alert_rules import LATE_SECONDS, STALLED_SECONDS
+from ..status.alert_limits import (
+    LATE_SECONDS,
+    REJECTED_SHARE,
+    STALLED_SECONDS,
+)
 from ..status.job_status import ProcessState
 from .facts import Attempt, Facts
 
@@ -23,8 +27,8 @@ from .facts import Attempt, Facts
 _CLOCK_SECONDS = 30.0
 #: Pings that may be missed before a holder counts as silent.
 _SILENT_PINGS = 3
-#: More rejected rows, and more starts in a day, are worth a look: as the alerts have it.
-_REJECTED_SHARE, _STARTS = 0.05, 3
+#: More starts in a day are worth a look.
+_STARTS_PER_DAY = 3
 #: An attempt that ended longer ago explains nothing now.
 _RECENT_SECONDS = 3600.0
 #: NJobProxy::EErrorCode::MemoryLimitExceeded (YTsaurus, yt/yt/ytlib/job_proxy/public.h).
@@ -333,7 +337,7 @@ def _rejected(found: Facts) -> Finding | None:
     if status is None:
         return None
     read, kept_out = sum(batch.read for batch in status.batches), sum(status.rejected.values())
-    if not read or kept_out <= _REJECTED_SHARE * read:
+    if not read or kept_out <= REJECTED_SHARE * read:
         return None
     reasons = sorted(status.rejected.items(), key=lambda pair: -pair[1])
     return Finding(
@@ -347,7 +351,7 @@ def _rejected(found: Facts) -> Finding | None:
 
 def _restarts(found: Facts) -> Finding | None:
     status = found.status
-    if status is None or status.process != ProcessState.RUNNING or status.epochs <= _STARTS:
+    if status is None or status.process != ProcessState.RUNNING or status.epochs <= _STARTS_PER_DAY:
         return None
     return Finding(
         f"the job has started {counted(status.epochs, 'time')} again in the last day",

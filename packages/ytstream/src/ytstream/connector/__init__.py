@@ -1,10 +1,14 @@
 """What this runtime takes from inside Spark and SPYT: the one place to read when they change.
 
-    batches     a micro-batch: what it reads, and its plan, run once more
-    frames      frames, sessions and queries: what PySpark keeps to itself
-    plans       operators, expressions, and what an execution has counted
-    spyt        sink, transaction and client of SPYT
-    java        the session's JVM
+    choose_connector     our own reader and writer (``jvm/``), or SPYT's
+    compile_java         compiles ``jvm/`` where it runs
+    java, java_home      the session's JVM, and the Java of this machine
+    pyspark_internals    frames, sessions and queries: what PySpark keeps to itself
+    spark_batch          a micro-batch: what it reads, and its plan, run once more
+    spark_plan           operators, expressions, and what an execution has counted
+    spyt                 sink, transaction and client of SPYT
+    tablet_transactions  tablet transactions of SPYT's client
+    transform_plan       what the plan of transform() tells of its rows
 
 None of it is documented. `check` calls the parts of SPYT (outputs/sink.py, verify_sink), tests run
 all of it on each Spark version. spark/jvm_process.py knows how PySpark starts a JVM,

@@ -23,8 +23,8 @@ _LEAVES: Mapping[str, tuple[int, int]] = {"LogicalRDD": (4, 3), "LocalRelation":
 def planned_by(query: StreamingQuery, number: int) -> tuple[Any, list[dict[int, int]]]:
     """Return a query's execution of its batch, and where the partitions end after it.
 
-    The ends are those of Spark's offset log; see by_queue(). The log keeps its newest entries in
-    memory (Spark, HDFSMetadataLog), so this sends no request.
+    The ends are those of Spark's offset log, see spark_logs.by_queue(). The log keeps its newest
+    entries in memory (Spark, HDFSMetadataLog), so this sends no request.
     """
     stream = query._jsq.streamingQuery()
     ends = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConflictError
 from . import ledger_rows
-from .batch_begin_and_end import Ranges
+from .batch_row_ranges import Ranges
 from .ledger_rows import BatchRow, Head, StoreFigures
 from .positions import Select
 

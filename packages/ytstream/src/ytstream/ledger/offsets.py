@@ -29,7 +29,7 @@ class OffsetLogEntry:
         """Return the text of this entry, which is of ``queues``, for those of ``to`` at their rows.
 
         Written, it moves the checkpoint. A union of the rows with themselves has a line for each
-        queue more than once: see checkpoint.by_queue().
+        queue more than once: see spark_logs.by_queue().
         """
         lines = []
         for start in range(0, len(self.sources), len(queues)):

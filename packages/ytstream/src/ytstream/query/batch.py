@@ -35,7 +35,7 @@ from ..errors import JobError, RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..ledger import batch_commit, ledger_rows, positions
-from ..ledger.batch_begin_and_end import Ranges, ranges
+from ..ledger.batch_row_ranges import Ranges, ranges
 from ..ledger.ledger_rows import BatchRow, Head, StoreFigures, batch_name
 from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
@@ -51,7 +51,7 @@ from ..recovery.epoch import Epoch, verify_epoch
 from ..rejected.late_rows import LateRows, late_rows
 from ..rejected.limit import SkippedRows, rejected, verify_limit
 from ..rejected.writer import RejectedRowsWriter
-from ..spark import state_store
+from ..spark import state_metrics
 from ..spark.spark_errors import cause
 from .batch_log import BatchReport
 from .batch_outcome import BatchOutcome, BatchOutcomes
@@ -368,10 +368,10 @@ class Batch:
 
 def _state(batch: MicroBatch) -> tuple[int, StoreFigures]:
     """Return the rows of the state after a batch that was executed, and what its store took."""
-    found = metrics(batch.plan, state_store.METRICS)
-    spent = sum(found[name] for name in state_store.TIMES)
-    store = StoreFigures(found[state_store.MEMORY], found[state_store.FILES], spent)
-    return found[state_store.ROWS], store
+    found = metrics(batch.plan, state_metrics.METRICS)
+    spent = sum(found[name] for name in state_metrics.TIMES)
+    store = StoreFigures(found[state_metrics.MEMORY], found[state_metrics.FILES], spent)
+    return found[state_metrics.ROWS], store
 
 
 def verify_head(

@@ -15,7 +15,7 @@ from typing import Any
 from ..connector.spark_batch import ranges_read
 from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
-from ..ledger.batch_begin_and_end import Ranges, RowRange
+from ..ledger.batch_row_ranges import Ranges, RowRange
 
 #: For each place in the plan that reads a queue: partition -> its rows.
 Reads = Sequence[Mapping[int, RowRange]]

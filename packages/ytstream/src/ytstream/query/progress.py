@@ -12,7 +12,7 @@ from ..job import REJECTED
 from ..ledger.ledger_rows import batch_name
 from ..ledger.offsets import Queue
 from ..log import GrowthThresholds, say, warn
-from ..spark.state_store import keys_of, remarks
+from ..spark.state_metrics import keys_of, remarks
 from .batch_outcome import BatchOutcomes
 
 

@@ -17,7 +17,7 @@ from ..connector.transform_plan import observed_name
 from ..connector.transform_plan import queues as queues_of
 from ..errors import JobError, RestartableError
 from ..errors.error_codes import ErrorCode
-from ..ledger.batch_begin_and_end import Ranges
+from ..ledger.batch_row_ranges import Ranges
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import is_moved, queue
 from ..ledger.queue_layout import QueueLayout, layout_of

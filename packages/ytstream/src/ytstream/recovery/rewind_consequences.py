@@ -13,14 +13,6 @@ from ..ledger.positions import Snapshot
 from ..schema.columns import key_of
 from . import checkpoint_repair, spark_logs
 
-#: The rows of the state, by processing.
-_ROWS = {
-    "window": "groups in open windows",
-    "sessions": "keys with open sessions",
-    "aggregate": "totals",
-    "deduplicate": "ids by which repeats are known",
-}
-
 
 def of_state(context: JobContext, found: Snapshot, targets: Rows) -> Iterator[str]:
     """Yield how much state is dropped, and from which rows on nothing of it is lost."""
@@ -28,7 +20,7 @@ def of_state(context: JobContext, found: Snapshot, targets: Rows) -> Iterator[st
     if not job.kind.is_stateful or head is None or head.batch < 0 or head.state_rows == 0:
         return
     held = "an unknown number" if head.state_rows is None else str(head.state_rows)
-    yield f"the state is dropped: {_ROWS[job.processing]}, {held} of them"
+    yield f"the state is dropped: {job.kind.state}, {held} of them"
     if watermark := _watermark(context, head):
         yield (
             f"its watermark was at {spark_logs.named(watermark)}: it was made of rows with later "

@@ -226,7 +226,7 @@ def _continued(context: JobContext, found: Snapshot, head: Head) -> StartPlan:
     """Return the start where the head is. Raises as _of_the_consumer() does."""
     rows, notes, warnings = [], job_ownership.remarks(context, head), list[str]()
     for queue in found.queues:
-        if queue.path in found.renumbered:  # and all its rows were read: see resharded
+        if queue.path in found.renumbered:  # and all its rows were read: see resharded_queue
             first = dict(enumerate(queue.upper))
             notes.append(resharded_queue.applied(queue))
         elif queue.path in head.ends:

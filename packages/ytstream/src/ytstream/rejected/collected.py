@@ -19,7 +19,7 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 
 from ..connector import compile_java
 from ..connector.java import Java
-from ..ledger.batch_begin_and_end import Ranges, RowRange
+from ..ledger.batch_row_ranges import Ranges, RowRange
 from ..ledger.ledger_rows import microseconds
 from ..outputs import row_json
 from ..schema.columns import Column

@@ -30,7 +30,7 @@ from ..connector.transform_plan import observed_name
 from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
-from ..ledger.batch_begin_and_end import Ranges
+from ..ledger.batch_row_ranges import Ranges
 from ..outputs.sink import write
 from . import collected, tagging
 from .limit import rejected
@@ -42,7 +42,7 @@ class RejectedRowsWriter:
 
     context: JobContext
     tablets: Tablets
-    #: Those of the output, made once: see reject.columns().
+    #: Those of the output, made once: see tagging.columns().
     _columns: list[Expression] = field(default_factory=list)
 
     def rejected_rows(self, rows: DataFrame, execution: Any) -> DataFrame:
@@ -133,5 +133,5 @@ def _is(wanted: tuple[int, int], found: Sequence[Any]) -> bool:
 
 
 def _tagging(execution: Any) -> Node:
-    """Return the part of a batch's plan that gives its rows their reason: reject.tagged()."""
+    """Return the part of a batch's plan that gives its rows their reason: tagging.tagged()."""
     return next(n for n in analysed_by(execution).walk() if n.observation == REJECTED)

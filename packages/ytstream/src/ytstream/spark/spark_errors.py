@@ -13,7 +13,7 @@ from ..errors import JobError, RestartableError, UnmountedError
 from ..errors.error_codes import ErrorCode
 from ..guarantees.transactional import FENCED
 from .jvm_process import OTHER_FOLDER, explained_jvm
-from .state_store import FAILURES as STATE_FAILURES
+from .state_metrics import FAILURES as STATE_FAILURES
 
 #: What YTsaurus says of a value above 16 MiB (client/table_client/unversioned_row.cpp,
 #: ValidateDynamicValue).

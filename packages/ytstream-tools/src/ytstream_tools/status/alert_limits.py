@@ -1,0 +1,12 @@
+"""The limits of the alerts, which `why` and `fleet` share: above them, somebody should look."""
+
+#: A job is stalled without a batch for so long, and late when a row has waited for so long.
+STALLED_SECONDS, LATE_SECONDS = 600, 300
+#: Starts of an hour that are no reason to look.
+STARTS_PER_HOUR = 3
+#: Batches of the most rows that a partition may give: so many rows wait at most.
+FULL_BATCHES = 10
+#: The part of the rows that may be rejected.
+REJECTED_SHARE = 0.05
+#: A state that grows is worth a look from so many rows on.
+LARGE_STATE_ROWS = 100_000
