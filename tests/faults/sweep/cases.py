@@ -32,21 +32,21 @@ THEN = "+"
 FAULTS: Mapping[str, str] = {
     KILLED_BEFORE: "the driver is killed before the request",
     KILLED_AFTER: "the driver is killed once the request is applied",
-    OVERTAKEN: "the driver is killed once all that tasks send beside the request is applied, "
-    "and the request is not",
+    OVERTAKEN: "the driver is killed once all requests that tasks send in parallel are applied, "
+    "except this one",
     "second": "killed, and its successor is killed in a step of its start",
     REFUSED: "the cluster refuses the request",
     DROPPED: "the connection breaks before the request is applied",
     LOST_REPLY: "the request is applied, the connection breaks before the reply",
-    PAUSED: "no reply comes; a successor drains the queues; then the reply comes",
-    GONE: "the driver sleeps until its transaction is gone",
-    CLOCK: "the cluster's clock is 60 s ahead of the driver's from there on",
-    AWAY: "the cluster is away from there on, for a while",
-    LATE[0]: "the commit's connection breaks; applied before the next epoch is raised",
-    LATE[1]: "applied once the next epoch is raised",
-    LATE[2]: "applied once the next start has read all positions",
-    LATE[3]: "applied once the next start is committed",
-    LATE[4]: "applied once the next batch is committed",
+    PAUSED: "no reply comes, a successor drains the queues, then the reply comes",
+    GONE: "the driver sleeps until its transaction has expired",
+    CLOCK: "the cluster's clock is 60 s ahead of the driver's from then on",
+    AWAY: "the cluster is away for a while from then on",
+    LATE[0]: "the commit's connection breaks, and the commit is applied before the next epoch is raised",
+    LATE[1]: "the commit is applied once the next epoch is raised",
+    LATE[2]: "the commit is applied once the next start has read all positions",
+    LATE[3]: "the commit is applied once the next start is committed",
+    LATE[4]: "the commit is applied once the next batch is committed",
 }
 #: Variants that meet every fault; the others meet kills alone.
 FULL = frozenset(variant.name for variant in VARIANTS[:6])

@@ -28,9 +28,9 @@ EXECUTOR_FAULTS = {
     "a-write-fails-once": "a write fails once (executors are threads)",
     "executors-killed": "all executors are killed while they write",
     "worker-killed": "a worker is killed with its executor, while it writes",
-    "shuffle-gone": "the rows that a task has prepared for other tasks are gone",
+    "shuffle-gone": "the rows that a task prepared for other tasks are gone",
 }
-_KEPT = {"all": "settings and fence", "fence": "the fence alone"}
+_KEPT = {"all": "settings and fence", "fence": "only the fence"}
 
 
 def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
@@ -38,28 +38,28 @@ def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
     proof = [line for line in lines if line.of == PROOF]
     parts = [
         words("TOP"),
-        "## What is claimed",
+        "## What we claim",
         words("CLAIM"),
         "## Provenance",
         _provenance(proof, facts.get("provenance", {})),
-        "## How it was measured",
+        "## How we measured",
         words("METHOD"),
         _faults(),
-        "## The table",
+        "## Results",
         _left(lines),
         _table(proof),
         "## Time to recover",
         _recovery(proof),
-        "## The control",
+        "## Control: SPYT's example",
         _control(lines),
-        "## Fixes switched off",
+        "## Without each fix",
         _fixes(lines),
         "## Real kills",
         _twins(lines),
         _executors(lines),
-        "## Soak",
+        "## Soak test",
         _soak(facts.get("soak", {})),
-        "## Defects that it found",
+        "## Defects found",
         _defects(facts.get("defects", [])),
         "## Limits of the claim",
         words("LIMITS"),
@@ -104,8 +104,8 @@ def _left(lines: Sequence[Line]) -> str:
     if not (left := [*pending(every, lines)]):
         return ""
     return (
-        f"**{len(left)} of {len(every)} cases, the control's among them, have no result yet**: "
-        "`make proof` goes on where it was."
+        f"**{len(left)} of {len(every)} cases, including those of the control, have no result yet.** "
+        "`make proof` runs them."
     )
 
 
@@ -114,7 +114,7 @@ def _table(proof: Sequence[Line]) -> str:
     total = cell_of(proof)
     parts = [
         "![Each cell is a variant and a fault](proof/table.svg)",
-        "Each cell: cases · rows lost · rows repeated · stalled.",
+        "Each cell: cases · rows lost · rows duplicated · stalled.",
         rows(
             ("variant", *GROUPS, "all"),
             (
@@ -126,7 +126,7 @@ def _table(proof: Sequence[Line]) -> str:
                 for variant, cells in known.items()
             ),
         ),
-        f"Together {total.cases} cases: {total.lost} rows lost, {total.stalled} stalled; "
+        f"In {total.cases} cases, {total.lost} rows were lost and {total.stalled} cases stalled. "
         f"{_repeated(proof)}. {_missed(total)}",
         _rewritten(proof),
         _not_held(proof),
@@ -138,14 +138,14 @@ def _repeated(proof: Sequence[Line]) -> str:
     allowed = [line for line in proof if line.case.startswith("at_least_once")]
     exact = [line for line in proof if line not in allowed]
     return (
-        f"{cell_of(exact).repeated} rows repeated in the exactly-once modes, "
+        f"{cell_of(exact).repeated} rows were duplicated in the exactly-once modes, and "
         f"{cell_of(allowed).repeated} under `at_least_once`, which allows it"
     )
 
 
 def _missed(total: Cell) -> str:
     return (
-        f"{total.missed} further cases are not counted: their fault did not happen at its point."
+        f"{total.missed} more cases are not counted, because their fault did not happen at its point."
         if total.missed
         else "In every case the fault happened at its point."
     )
@@ -156,9 +156,9 @@ def _rewritten(proof: Sequence[Line]) -> str:
     if not again:
         return ""
     return (
-        f"Under `idempotent` the key hides repeats from the table; the journal shows them: in "
+        "Under `idempotent` the key hides duplicates in the table, but the journal shows them. In "
         f"{len(again)} cases {sum(line.rewritten for line in again)} rows were written again, "
-        "each with the values that it had."
+        "each with the same values."
     )
 
 
@@ -167,7 +167,7 @@ def _not_held(proof: Sequence[Line]) -> str:
     if not wrong:
         return ""
     lines = [f"- {line.verdict}: `{line.command}`: {quoted(line.said)}" for line in wrong]
-    return "\n".join(["Cases that do not hold:", "", *lines])
+    return "\n".join(["Cases that failed:", "", *lines])
 
 
 def _recovery(proof: Sequence[Line]) -> str:
@@ -186,7 +186,7 @@ def _control(lines: Sequence[Line]) -> str:
         own = [line for line in lines if line.of == f"{CONTROL}{mode}"]
         wrong = sum(line.verdict in ("failed", "stalled") for line in own)
         body.append((mode, *(row[group].text for group in groups), cell_of(own).text, wrong))
-    table = rows(("mode of the listing", *groups, "all", "cases that break"), body)
+    table = rows(("mode of the example", *groups, "all", "stalled or failed"), body)
     return "\n\n".join([words("CONTROL"), table])
 
 
@@ -204,7 +204,7 @@ def _fixes(lines: Sequence[Line]) -> str:
         for line in known
         if line.verdict == RED
     )
-    head = ("without this fix", "case", "verdict", "lost", "repeated", "what it says")
+    head = ("without this fix", "case", "verdict", "lost", "duplicated", "message")
     tests = ("without this fix", "what breaks", "test of `packages/ytstream` that asserts it")
     return "\n\n".join(
         [words("FIXES"), rows(head, played), words("FIXES_BY_TEST"), rows(tests, tested)]
@@ -228,11 +228,11 @@ def _twins(lines: Sequence[Line]) -> str:
     )
     count = cell_of(twins)
     told = (
-        f"{count.cases} cases were played a second time with real processes and a real `kill -9` "
-        f"at the same request; {agree} of {len(both)} that have a simulated twin have its verdict. "
+        f"We ran {count.cases} cases again, with real processes and a real `kill -9` at the same "
+        f"request. Of {len(both)} with a simulated twin, {agree} have the same verdict. "
         f"{_missed(count)}"
     )
-    return "\n\n".join([told, rows(("variant", "cases · lost · repeated · stalled"), body)])
+    return "\n\n".join([told, rows(("variant", "cases · lost · duplicated · stalled"), body)])
 
 
 def _executors(lines: Sequence[Line]) -> str:
@@ -249,7 +249,7 @@ def _executors(lines: Sequence[Line]) -> str:
         )
         for line in known
     )
-    head = ("what happens", "fixes that are there", "lost", "repeated", "what failed the batch")
+    head = ("what happens", "active fixes", "lost", "duplicated", "what failed the batch")
     return "\n\n".join([words("EXECUTORS"), rows(head, body)])
 
 

@@ -30,7 +30,7 @@ def picture(
     ``control`` is what the listing of SPYT's documentation makes of the faults, by its mode.
     """
     total = sum(cell.cases for row in rows.values() for cell in row.values())
-    rows = {**rows, **{f"SPYT's listing, {mode}": row for mode, row in control.items()}}
+    rows = {**rows, **{f"SPYT's example, {mode}": row for mode, row in control.items()}}
     width = _LEFT + _WIDTH * len(GROUPS) + 44
     height = _TOP + _HEIGHT * len(rows) + 44
     parts = [

@@ -35,14 +35,13 @@ def test_the_figures_are_those_of_the_results() -> None:
     text = page(LINES, {})
     assert text.endswith("\n\ncases: 5\n")
     assert "| 1 · 2 · 0 · 0 |" in text
-    assert "1 further cases are not counted" in text
-    assert "0 rows repeated in the exactly-once modes, 12 rows" not in text
-    assert "0 rows repeated in the exactly-once modes, 12 under `at_least_once`" in text
+    assert "1 more cases are not counted" in text
+    assert "0 rows were duplicated in the exactly-once modes, and 12 under `at_least_once`" in text
     assert f"make proof ONLY='{NAME}:killed-after'   # seed 31, commit abc" in text
     heads = [line for line in text.splitlines() if line.startswith("## ")]
     assert [head.removeprefix("## ") for head in heads] == [
-        "What is claimed", "Provenance", "How it was measured", "The table", "Time to recover",
-        "The control", "Fixes switched off", "Real kills", "Soak", "Defects that it found",
+        "What we claim", "Provenance", "How we measured", "Results", "Time to recover",
+        "Control: SPYT's example", "Without each fix", "Real kills", "Soak test", "Defects found",
         "Limits of the claim", "Commands",
     ]  # fmt: skip
 
@@ -72,7 +71,7 @@ def test_the_picture_has_what_the_listing_makes_of_it_below() -> None:
     case = "listing-idempotent-map-1:middle:ModifyRows.output:refused"
     line = replace(HELD, case=case, of=f"{CONTROL}idempotent", verdict="failed", lost=3)
     drawn = picture(counts.table(LINES), counts.control([*LINES, line]))
-    assert "SPYT's listing, idempotent" in drawn
+    assert "SPYT's example, idempotent" in drawn
     assert drawn.count('class="failed"') == 3
     assert "<title>5 cases" in drawn
 
@@ -134,7 +133,7 @@ def test_of_what_tasks_write_the_first_request_is_overtaken(name: str) -> None:
 def test_what_executors_met_is_said_in_words() -> None:
     case = f"{NAME}:worker-killed-fence"
     text = page([*LINES, replace(HELD, case=case, of="executors", said="fence: a task")], {})
-    assert "| a worker is killed with its executor, while it writes | the fence alone | 0 |" in text
+    assert "| a worker is killed with its executor, while it writes | only the fence | 0 |" in text
 
 
 def test_a_kill_that_leaves_what_another_does_is_one_case() -> None:
@@ -175,5 +174,5 @@ def test_the_readme_has_the_figures_of_the_results() -> None:
     control = counts.cell_of(line for line in lines if line.of.startswith(CONTROL))
     assert (proof.lost, proof.stalled, proof.failed) == (0, 0, 0)
     assert f"We ran {proof.cases:,} of them" in readme
-    assert f"same faults: {control.stalled} cases stalled" in readme
+    assert f"five of these faults: {control.stalled} cases stalled" in readme
     assert control.lost
