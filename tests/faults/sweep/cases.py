@@ -42,7 +42,7 @@ FAULTS: Mapping[str, str] = {
     GONE: "the driver sleeps until its transaction has expired",
     CLOCK: "the cluster's clock is 60 s ahead of the driver's from then on",
     AWAY: "the cluster is away for a while from then on",
-    LATE[0]: "the commit's connection breaks, and the commit is applied before the next epoch is raised",
+    LATE[0]: "the commit loses its connection, and is applied before the next epoch is raised",
     LATE[1]: "the commit is applied once the next epoch is raised",
     LATE[2]: "the commit is applied once the next start has read all positions",
     LATE[3]: "the commit is applied once the next start is committed",

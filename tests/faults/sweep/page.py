@@ -104,7 +104,7 @@ def _left(lines: Sequence[Line]) -> str:
     if not (left := [*pending(every, lines)]):
         return ""
     return (
-        f"**{len(left)} of {len(every)} cases, including those of the control, have no result yet.** "
+        f"**{len(left)} of {len(every)} cases, including the control's, have no result yet.** "
         "`make proof` runs them."
     )
 
@@ -145,7 +145,7 @@ def _repeated(proof: Sequence[Line]) -> str:
 
 def _missed(total: Cell) -> str:
     return (
-        f"{total.missed} more cases are not counted, because their fault did not happen at its point."
+        f"{total.missed} more cases are not counted: their fault did not happen at its point."
         if total.missed
         else "In every case the fault happened at its point."
     )
