@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cluster.client import Client
-from .schema.columns import REJECTED_COLUMNS, Column, Described, rejected_columns, resolved
+from .schema.columns import (
+    REJECTED_COLUMNS,
+    Column,
+    Described,
+    key_of,
+    rejected_columns,
+    resolved,
+)
 from .settings import spark_conf
 from .settings.job_rules import RULES
 from .settings.job_settings import DEFAULT_CONFIG, ROCKSDB, Settings
@@ -204,6 +211,19 @@ class JobContext:
     def values(self) -> dict[str, Any]:
         """The values that spark_conf.filled() puts into braces."""
         return conf_values(self.settings, self.job)
+
+    @cached_property
+    def output_tablets(self) -> Mapping[str, int]:
+        """The number of tablets of each output without a key, asked once: a query has its context.
+
+        After a reshard to fewer tablets a write fails, and the next query asks again.
+        """
+        columns = self.job.output_columns
+        return {
+            name: int(self.client.get(f"{path}/@tablet_count"))
+            for name, path in self.settings.outputs.items()
+            if name not in self.job.static and not key_of(columns[name])
+        }
 
     def session_settings(self, spark: str) -> dict[str, str]:
         """Return all settings of the job's session on a cluster, the user's own among them.

@@ -208,6 +208,55 @@ def test_a_batch_happens_once_where_one_of_several_requests_fails(
     assert stream.is_exact()
 
 
+def _tablet_rows(client: Client, path: str) -> list[int]:
+    tablets = [*range(int(client.get(f"{path}/@tablet_count")))]
+    return [
+        int(one["total_row_count"]) for one in client.get_tablet_infos(path, tablets)["tablets"]
+    ]
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
+def test_rows_without_a_key_are_spread_over_all_tablets(
+    stream_of: StreamOf, connector: str, guarantee: str
+) -> None:
+    """Where no row names its tablet, all rows of a request go to one, which 100,000 rows fill."""
+    stream = stream_of(guarantee)
+    path = stream.settings.output
+    stream.recover()
+    before = _tablet_rows(stream.client, path)
+    assert len(before) > 1
+    stream.send(600)
+    stream.drain()
+    found = [
+        now - then for then, now in zip(before, _tablet_rows(stream.client, path), strict=True)
+    ]
+    assert sum(found) > 500  # some are rejected
+    assert max(found) - min(found) < 50, found
+    assert stream.is_exact()
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+def test_an_output_with_fewer_tablets_than_before_is_written_by_the_next_query(
+    stream_of: StreamOf, connector: str
+) -> None:
+    """The query remembers how many there were: its write fails, and the next one asks again."""
+    stream = stream_of("transactional")
+    path = stream.settings.output
+    stream.send(100)
+    stream.drain()
+    count = int(stream.client.get(f"{path}/@tablet_count"))
+    with suppress(StreamingQueryException, Py4JJavaError), stream.running() as query:
+        stream.client.unmount_table(path, sync=True)
+        stream.client.reshard_table(path, tablet_count=1, sync=True)
+        stream.client.mount_table(path, sync=True)
+        stream.send(100)
+        wait(drained(stream.context), query)
+    assert count > 1
+    another_process(stream).drain()
+    assert stream.is_exact()
+
+
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
 @pytest.mark.parametrize("guarantee", ["at_least_once", "idempotent"])
 def test_a_write_that_fails_is_repeated_without_a_new_start(

@@ -72,8 +72,10 @@ def test_a_table_is_remounted_between_the_writes_and_the_commit(
     caplog.set_level("INFO", logger="job")
     monkeypatch.setattr(job_objects, "LOCAL_QUEUE_TABLETS", 1)
     stream = stream_of(guarantee)
-    stream.configure(dyn_batch_size=WRITE)
     adopt(stream.spark, stream.context)
+    # In the batch's transaction, so many rows go to each tablet with one request.
+    tablets = stream.context.output_tablets["output"] if guarantee == "transactional" else 1
+    stream.configure(dyn_batch_size=WRITE // tablets)
     faults = cluster.client.faults
     with supervised(stream) as wait:
         stream.send(ROWS)

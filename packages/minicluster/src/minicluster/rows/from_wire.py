@@ -73,6 +73,7 @@ class RowReader:
                 raise YtError(1, f'Missing key column "{name}" in name table', {"path": path})
         self._fast = self._expectations(self._stored)
         self._runs = bulk.of(self._fast or [])
+        self._spread = bulk.of(self._with_tablets() or [])
         self._key_runs = bulk.of(self._expectations(range(schema.key_count)) or [])
 
     def _expectations(self, indexes: Sequence[int]) -> list[Expected] | None:
@@ -100,6 +101,13 @@ class RowReader:
             )
         return result
 
+    def _with_tablets(self) -> list[Expected] | None:
+        """Return what rows are that a table without a key stores, and their tablet's index."""
+        width = len(self._stored)
+        if not self._fast or self._mapping[width:] != [_TABLET]:
+            return None
+        return [*self._fast, Expected(width | wire.INT64 << 16, -1, True, (0, 1 << 31), False)]
+
     def rowset(self, data: bytes, kinds: Sequence[int]) -> tuple[list[bytes], list[Modification]]:
         """Return what the rows of a rowset (row count first), a kind for each, change.
 
@@ -110,6 +118,13 @@ class RowReader:
         count = wire.row_count(words)
         if count != len(kinds):
             raise generic(f"{len(kinds)} modification types for {count} rows")
+        if self._spread and not any(kinds):
+            rows, position = bulk.rows(self._spread, data, 1, count)
+            width = len(self._stored).to_bytes(8, "little")
+            spread: list[Modification] = [
+                (WRITE, int.from_bytes(row[-8:], "little"), width + row[8:-16]) for row in rows
+            ]
+            return [], spread + self._modifications(data, words, kinds[len(rows) :], position, 1)
         if any(kinds) or not self._runs:
             return [], self._modifications(data, words, kinds, 1, count)
         first, position = bulk.rows(self._runs, data, 1, count)

@@ -219,22 +219,18 @@ class Tables:
         # One tablet is drawn per request, not per row (api/native/transaction.cpp): that is why a
         # large transaction fills its tablets like balls thrown into bins.
         drawn = self._random_tablet(table, node.path)
-        indexes = {index for _, index, _ in modifications}
-        if rows:
-            indexes.add(None)
-        for index in indexes:
-            tablet = tablet_at(table, drawn if index is None else index, node.path)
+        added: dict[int, list[bytes]] = {drawn: [*rows]} if rows else {}
+        for _, index, row in modifications:
+            # What is appended is written whole.
+            to = drawn if index is None else index
+            added.setdefault(to, []).append(cast("bytes", row))
+        for index in added:
+            tablet = tablet_at(table, index, node.path)
             if tablet.state != MOUNTED:
                 raise not_mounted(tablet, node.path)
         buffered = tx.buffer(node, table).appended
-        is_split = len(indexes) > 1
-        for index in indexes:
-            added = buffered.setdefault(drawn if index is None else index, [])
-            if index is None:
-                added += rows
-            others = [row for _, at, row in modifications if not is_split or at == index]
-            # What is appended is written whole.
-            added += cast("list[bytes]", others)
+        for index, new in added.items():
+            buffered.setdefault(index, []).extend(new)
 
     def _random_tablet(self, table: Table, path: str) -> int:
         mounted = [i for i, tablet in enumerate(table.tablets) if tablet.state == MOUNTED]

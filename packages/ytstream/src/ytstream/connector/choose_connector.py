@@ -58,15 +58,21 @@ def set_pace(settings: Settings, rows: int, java: Java) -> None:
 
 
 def write(
-    rows: DataFrame, path: str, columns: Sequence[Column], settings: Settings, java: Java
+    rows: DataFrame,
+    path: str,
+    columns: Sequence[Column],
+    tablets: int,
+    settings: Settings,
+    java: Java,
 ) -> None:
     """Write the rows into a table, in the transaction of this thread if there is one.
 
-    ``columns`` are the table's: no task asks the cluster for them.
+    ``columns`` are the table's: no task asks the cluster for them. ``tablets`` of a table without a
+    key get the rows in turn; 0 for a table with a key, where the key decides.
     """
     execution, most = execution_of(rows), settings.dyn_batch_size or _WRITE_BATCH
     java[f"{OUTPUT}.write"](
-        execution.toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)), most
+        execution.toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)), most, tablets
     )
 
 

@@ -63,7 +63,8 @@ def _add_batch(rows: DataFrame, output: str, context: JobContext, java: Java, nu
     spark, settings = rows.sparkSession, context.settings
     if choose_connector.in_use(spark, settings)[0] == OWN:
         columns = context.job.output_columns[output]
-        choose_connector.write(rows, settings.outputs[output], columns, settings, java)
+        tablets = context.output_tablets.get(output, 0)
+        choose_connector.write(rows, settings.outputs[output], columns, tablets, settings, java)
     else:
         add_batch(_sink(spark, context, java, output), number, rows)
 

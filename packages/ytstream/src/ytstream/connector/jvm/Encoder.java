@@ -21,6 +21,9 @@ import tech.ytsaurus.typeinfo.TypeName;
 
 /** Turns Spark's rows into a rowset on the wire, one after the other, into one buffer. */
 final class Encoder {
+  /** Names the tablet of a row (YTsaurus, "Ordered dynamic tables"; tablet_helpers.cpp, GetOrderedTabletForRow). */
+  private static final String TABLET_INDEX = "$tablet_index";
+
   private final int width;
   /** By column of the table: which one of the row it is, how Spark holds it, and its type on the wire. */
   private final int[] at;
@@ -31,12 +34,18 @@ final class Encoder {
   private final DataType[] types;
   private final ColumnSchema[] columns;
   private final DynTableRowConverter[] converters;
+  /** How many tablets the rows go to in turn; 0: the cluster chooses. */
+  private final int tablets;
+  private int tablet;
   private byte[] bytes = new byte[1 << 16];
   private ByteBuffer wire = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
   private int size = 8;
   private int rows;
 
-  Encoder(TableSchema table, StructType schema) {
+  /** {@code tablets} of a table without a key: row by row they take turns, from {@code first} on. */
+  Encoder(TableSchema table, StructType schema, int tablets, int first) {
+    this.tablets = tablets;
+    tablet = tablets > 0 ? first % tablets : 0;
     width = table.getColumnsCount();
     at = new int[width];
     kinds = new int[width];
@@ -101,7 +110,7 @@ final class Encoder {
 
   void add(InternalRow row) {
     room(8);
-    wire.putLong(size, width);
+    wire.putLong(size, tablets > 0 ? width + 1 : width);
     size += 8;
     for (int i = 0; i < width; i++) {
       int from = at[i];
@@ -122,7 +131,16 @@ final class Encoder {
         default: converted(i, row.get(from, types[i]));
       }
     }
+    if (tablets > 0) {
+      bits(width, Wire.INT64, tablet);
+      if (++tablet == tablets) tablet = 0;
+    }
     rows++;
+  }
+
+  /** Return the columns of the rows on the wire. */
+  static TableSchema written(TableSchema table, int tablets) {
+    return tablets > 0 ? table.toBuilder().addValue(TABLET_INDEX, ColumnValueType.INT64).build() : table;
   }
 
   /** Return the rowset, and begin the next one. */

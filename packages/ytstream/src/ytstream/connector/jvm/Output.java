@@ -3,6 +3,7 @@ package ytstream;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.Serializable;
+import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -29,23 +30,28 @@ public final class Output implements VoidFunction, Serializable {
   private final byte[] table;
   private final StructType schema;
   private final int most;
+  private final int tablets;
   /** The batch's transaction; null without one. */
   private final String transaction;
 
-  private Output(YtClientConfiguration conf, String path, byte[] table, StructType schema, int most, String transaction) {
+  private Output(YtClientConfiguration conf, String path, byte[] table, StructType schema, int most, int tablets,
+      String transaction) {
     this.conf = conf;
     this.path = path;
     this.table = table;
     this.schema = schema;
     this.most = most;
+    this.tablets = tablets;
     this.transaction = transaction;
   }
 
   /**
-   * Write all rows, in the transaction that SPYT has opened for the batch of this thread if there is one. A request has
-   * up to {@code most} rows; without the batch's transaction, a transaction has.
+   * Write all rows, in the transaction that SPYT has opened for the batch of this thread if there is one. A request
+   * brings up to {@code most} rows to one tablet; without the batch's transaction, a transaction has so many.
+   * {@code tablets} are those of a table without a key, 0 for any other: without an index in the rows, all rows of a
+   * request go to one tablet at random (YTsaurus, native transaction.cpp).
    */
-  public static void write(RDD rows, StructType schema, String path, TableSchema table, int most) {
+  public static void write(RDD rows, StructType schema, String path, TableSchema table, int most, int tablets) {
     YtClientConfiguration conf = YtClientConfigurationConverter.ytClientConfiguration(rows.sparkContext().getConf());
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     YTreeBinarySerializer.serialize(table.toYTree(), out);
@@ -53,7 +59,7 @@ public final class Output implements VoidFunction, Serializable {
     StreamingTxContext batch = opened.isEmpty() ? null : (StreamingTxContext) opened.get();
     if (batch != null && batch.stickyAddress().isDefined()) conf = pinned(conf, batch.stickyAddress());
     rows.toJavaRDD().foreachPartition(
-        new Output(conf, path, out.toByteArray(), schema, most, batch == null ? null : batch.txId()));
+        new Output(conf, path, out.toByteArray(), schema, most, tablets, batch == null ? null : batch.txId()));
   }
 
   /** A transaction of tablets lives on one proxy. */
@@ -67,23 +73,26 @@ public final class Output implements VoidFunction, Serializable {
     if (!rows.hasNext()) return;
     CompoundClient yt = YtClientProvider$.MODULE$.ytClient(conf);
     TableSchema to = TableSchema.fromYTree(YTreeBinarySerializer.deserialize(new ByteArrayInputStream(table)));
-    if (transaction == null) writeBlocks(rows, yt, to);
-    else writeInto(rows, YtWrapper.attachTransaction(transaction, false, Option.empty(), yt), to);
+    Encoder encoder = new Encoder(to, schema, tablets, TaskContext.getPartitionId());
+    TableSchema written = Encoder.written(to, tablets);
+    if (transaction == null) writeBlocks(rows, yt, encoder, written);
+    else writeInto(rows, YtWrapper.attachTransaction(transaction, false, Option.empty(), yt), encoder, written);
   }
 
-  private void writeInto(java.util.Iterator rows, ApiServiceTransaction batch, TableSchema to) throws Exception {
-    Encoder encoder = new Encoder(to, schema);
+  private void writeInto(java.util.Iterator rows, ApiServiceTransaction batch, Encoder encoder, TableSchema to)
+      throws Exception {
+    int many = Math.max(1, tablets) * most;
     Flight flight = new Flight();
     while (rows.hasNext()) {
-      Rowset request = request(rows, encoder, to, most);
+      Rowset request = request(rows, encoder, to, many);
       flight.room(request.bytes.length);
       flight.add(batch.modifyRows(request), request.bytes.length);
     }
     flight.land();
   }
 
-  private void writeBlocks(java.util.Iterator rows, CompoundClient yt, TableSchema to) throws Exception {
-    Encoder encoder = new Encoder(to, schema);
+  private void writeBlocks(java.util.Iterator rows, CompoundClient yt, Encoder encoder, TableSchema to)
+      throws Exception {
     while (rows.hasNext()) {
       Block block = new Block(yt);
       for (int left = most; left > 0 && rows.hasNext(); ) {
