@@ -242,14 +242,15 @@ def test_an_output_with_fewer_tablets_than_before_is_written_by_the_next_query(
 ) -> None:
     """The query remembers how many there were: its write fails, and the next one asks again."""
     stream = stream_of("transactional")
+    client: Any = stream.client
     path = stream.settings.output
     stream.send(100)
     stream.drain()
-    count = int(stream.client.get(f"{path}/@tablet_count"))
+    count = int(client.get(f"{path}/@tablet_count"))
     with suppress(StreamingQueryException, Py4JJavaError), stream.running() as query:
-        stream.client.unmount_table(path, sync=True)
-        stream.client.reshard_table(path, tablet_count=1, sync=True)
-        stream.client.mount_table(path, sync=True)
+        client.unmount_table(path, sync=True)
+        client.reshard_table(path, tablet_count=1, sync=True)
+        client.mount_table(path, sync=True)
         stream.send(100)
         wait(drained(stream.context), query)
     assert count > 1
