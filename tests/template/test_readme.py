@@ -36,7 +36,7 @@ from ytstream_tools.status import alert_rules
 README, OPERATIONS = "README.md", "docs/operations.md"
 PAGES = (README, OPERATIONS)
 THE_PROCESSING = {
-    "map": "The processing: each row by itself",
+    "map": "The processing: each row separately",
     "window": "The processing: windows",
     "join": "The processing: a join with a reference table",
     "deduplicate": "The processing: deduplication",
