@@ -176,7 +176,7 @@ class Goal:
         return f"{self.what} {self.found:.2f} ({bound}): {'met' if self.is_met else 'MISSED'}"
 
 
-RATE, PROCESSOR = "rows per second", "processor seconds"
+RATE, PROCESSOR = "rows per second", "CPU seconds"
 REQUESTS, SECONDS = "requests per batch", "seconds per batch"
 #: Name of a case -> its goals: the figure, its bound, and whether it is a lower one. Figures are
 #: relative to the base's, but for the requests, which are the job's own.

@@ -60,19 +60,19 @@ def _page(found: Stored, pictures: Mapping[str, str]) -> Iterator[str]:
     if others:
         yield from _section("Other cases")
         yield from page_tables.overview(others)
-    yield from _section("Processor seconds")
-    yield "Of a million rows, by process, from `/proc`: a busy machine changes them little."
+    yield from _section("CPU time")
+    yield "CPU seconds per million rows, from `/proc`. A busy machine changes them little."
     yield ""
     if cases:
         yield from page_tables.processor(cases)
-    yield from _picture("processor.svg", "Processor seconds per million rows, by part", pictures)
+    yield from _picture("processor.svg", "CPU seconds per million rows, by part", pictures)
     yield from _section("Requests")
-    yield "Of a batch, and of a second without rows."
+    yield "Requests per batch, and per second without rows."
     yield ""
     if cases:
         yield from page_tables.asked(cases)
     if "transactional-map" in cases:
-        yield "Of one batch of `transactional-map`, four tablets:"
+        yield "One batch of `transactional-map`, four tablets:"
         yield ""
         yield from page_tables.requests(cases["transactional-map"])
     if starts is not None:
@@ -89,15 +89,15 @@ def _page(found: Stored, pictures: Mapping[str, str]) -> Iterator[str]:
         yield from _section("How cost grows")
         for name, (what, listed) in CURVES.items():
             if any(case.name in found for case in listed):
-                yield f"By {what}; {page_prose.CHOSEN[name]}"
+                yield f"By {what}: {page_prose.CHOSEN[name]}"
                 yield ""
                 yield from page_tables.curve(name, found)
                 yield from _picture(f"{name}.svg", f"Rows per second by {what}", pictures)
     yield from _section("SPYT's published loads")
     yield page_prose.PUBLISHED
     yield from page_tables.published(cases)
-    yield from _section("What others pay for exactly once")
-    yield "Each on its own machines: the lines cannot be compared with each other."
+    yield from _section("The cost of exactly once elsewhere")
+    yield "Each was measured on other machines, so you cannot compare the lines with each other."
     yield ""
     yield from page_tables.prices(cases)
     yield from _section("Every round")
@@ -107,7 +107,7 @@ def _page(found: Stored, pictures: Mapping[str, str]) -> Iterator[str]:
 def _head(found: Stored) -> Iterator[str]:
     yield "# Performance"
     yield ""
-    yield "Made by `python -m bench page` from `bench/results/`; edits would be lost."
+    yield "`python -m bench page` writes this page from `bench/results/`. Do not edit it."
     yield ""
     if found:
         machine = max((one["machine"] for one in found.values()), key=lambda one: one["date"])
@@ -156,7 +156,7 @@ def _pictures(found: Stored) -> Iterator[tuple[str, str]]:
             for name, way in each
         ]
         legend = [PARTS[part] for part in OWN]
-        title = "Processor seconds per million rows, medians"
+        title = "CPU seconds per million rows, medians"
         yield "processor.svg", plots.bars(title, "s", parts, legend)
     if (starts := found.get("starts")) is not None:
         lines = [

@@ -31,7 +31,7 @@ def table(*rows: Sequence[str]) -> Iterator[str]:
 def overview(cases: Stored) -> Iterator[str]:
     """Yield what each case costs compared with its base, a line each."""
     rows: list[Sequence[str]] = [
-        ("case", "compared with", "rows per second", "of its", "processor seconds",
+        ("case", "compared with", "rows per second", "ratio", "CPU seconds, ratio",
          "requests per batch", "batch p50, p95 (s)"),
     ]  # fmt: skip
     for name, found in cases.items():
@@ -70,7 +70,7 @@ def _met(is_met: bool) -> str:
 
 def processor(cases: Stored) -> Iterator[str]:
     """Yield the processor seconds of each part."""
-    rows: list[Sequence[str]] = [("case", "way", *PARTS.values(), "all but the minicluster")]
+    rows: list[Sequence[str]] = [("case", "variant", *PARTS.values(), "all except the minicluster")]
     for name, found in cases.items():
         for way in ways(found).values():
             parts = (f"{median(way.processor[part]):.2f}" for part in PARTS)
@@ -93,8 +93,8 @@ def requests(found: Found) -> Iterator[str]:
 def asked(cases: Stored) -> Iterator[str]:
     """Yield the requests of each case: of a batch, and of a second without rows."""
     rows: list[Sequence[str]] = [
-        ("case", "way", "master, a batch", "tablets, a batch", "master, an idle second",
-         "tablets, an idle second", "rows that the consumer is behind"),
+        ("case", "variant", "master, per batch", "tablets, per batch", "master, per idle second",
+         "tablets, per idle second", "rows that the consumer is behind"),
     ]  # fmt: skip
     for name, found in cases.items():
         for way in ways(found).values():
@@ -128,7 +128,7 @@ def curve(name: str, stored: Stored) -> Iterator[str]:
     """Yield the figures of a curve, a line for each place and way."""
     what, cases = CURVES[name]
     rows: list[Sequence[str]] = [
-        (what, "way", "rows per second", "processor seconds per million", "requests per batch",
+        (what, "variant", "rows per second", "CPU seconds per million", "requests per batch",
          "batch p50, p95 (s)"),
     ]  # fmt: skip
     for case in cases:
@@ -149,7 +149,7 @@ def curve(name: str, stored: Stored) -> Iterator[str]:
 def published(cases: Stored) -> Iterator[str]:
     """Yield SPYT's published loads, and the closest case here."""
     rows: list[Sequence[str]] = [
-        ("load", "mode", "published, rows per second", "here: the listing", "here: the job")
+        ("load", "mode", "published, rows per second", "here: SPYT's example", "here: the job")
     ]
     for load in LOADS:
         here = ["", ""]
@@ -170,7 +170,7 @@ def prices(cases: Stored) -> Iterator[str]:
             used, less = (median(ways(cases[name])[JOB].own) for name in (exact, loose))
             rows.append((
                 f"here, `{exact}` compared with `{loose}`",
-                f"{rate:,.0f} rows per second instead of {other:,.0f}, {used:.2f} processor "
+                f"{rate:,.0f} rows per second instead of {other:,.0f}, {used:.2f} CPU "
                 f"seconds per million rows instead of {less:.2f}",
                 "this page",
             ))  # fmt: skip
@@ -181,11 +181,11 @@ def rounds(cases: Stored) -> Iterator[str]:
     """Yield every round of every case, and how busy the machine was."""
     for name, found in cases.items():
         count = len(found["rounds"])
-        rows: list[Sequence[str]] = [("way", "", *map(str, range(1, count + 1)))]
+        rows: list[Sequence[str]] = [("variant", "", *map(str, range(1, count + 1)))]
         for way in ways(found).values():
             rows.append((way.name, "rows per second", *(f"{rate:,.0f}" for rate in way.rates)))
             seconds = (f"{value:.2f}" for value in way.own)
-            rows.append((way.name, "processor seconds per million", *seconds))
+            rows.append((way.name, "CPU seconds per million", *seconds))
         yield f"`{name}`, batches of {found['batch_rows']:,} rows; {busy(found).text}."
         yield ""
         yield from table(*rows)
