@@ -82,8 +82,8 @@ CHOSEN = {
         "finds a repeat in every row. A batch writes the keys that it has changed: a file for each "
         "of 8 state partitions, changed or not, because Spark needs a version "
         "of each. Spark's default of 200 partitions would write 200 files per batch. A batch of "
-        "`aggregate` with few keys writes fewer rows. A deduplication searches all keys for expired "
-        "ones in each batch, so a batch of few rows takes longer the more keys there are."
+        "`aggregate` with few keys writes fewer rows. A deduplication searches all keys for "
+        "expired ones in each batch, so a batch of few rows takes longer the more keys there are."
     ),
 }
 PUBLISHED = f"""\
