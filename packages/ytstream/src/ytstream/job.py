@@ -66,46 +66,52 @@ ON_DISK = "(on the driver's disk)"
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One declaration of a job, made in job.py.
+    """The declaration of a job, made once in job.py. All fields are keyword arguments."""
 
-    ``name`` is the application's name and part of the marker that tells whose checkpoint it is.
-    """
-
+    #: The job's name. It is part of the marks on the job's objects: a job with another name is
+    #: another job.
     name: str
+    #: What happens to the rows: "map", "window", "join", "deduplicate", "aggregate" or "sessions".
     processing: str
+    #: What holds after a crash: "transactional", "idempotent" or "at_least_once".
     guarantee: str
-    #: The columns that all queues share.
+    #: QUEUE of tables.py: the columns that all queues share.
     queue: Sequence[Described]
-    #: Name of an output -> its columns; the first is "output". REJECTED of ytstream stands for the
-    #: columns of "rejected".
+    #: OUTPUTS of tables.py: the columns of each output by its name. The first is "output".
+    #: REJECTED stands for the columns of "rejected".
     outputs: Mapping[str, Sequence[Described]]
-    #: DataFrame of the queues' rows (and, for a join, of the reference) in, DataFrame out.
+    #: transform() of transform.py: takes the queues' rows and, for a join, the reference. It
+    #: returns the rows of the outputs.
     transform: Callable[..., DataFrame]
-    #: STATIC of tables.py: outputs that are folders, in which each micro-batch is a static table.
+    #: STATIC of tables.py: outputs that are folders with a static table for each micro-batch.
     static: Sequence[str] = ()
-    #: The finished rows of one micro-batch in, the rows of each output out: outputs() of
-    #: transform.py. Without it all rows go to "output".
+    #: outputs() of transform.py: takes the finished rows of one micro-batch and returns the rows of
+    #: each output by its name. Without it all rows go to "output".
     split: Callable[[DataFrame], Mapping[str, DataFrame]] | None = None
-    #: REJECT of transform.py: reason -> SQL condition on a row of the queues. A row goes to
-    #: "rejected" under the first reason that is true, and not to transform().
+    #: REJECT of transform.py: a SQL condition on the columns of QUEUE for each reason. The first
+    #: condition that is true sends the row to "rejected" instead of transform().
     reject: Mapping[str, str] = field(default_factory=dict)
-    #: For a join: the columns of the reference table, its key among them.
+    #: For a join: the columns of the reference table, including its key.
     reference: Sequence[Described] = ()
-    #: For a join: the most rows of the reference table, all of which pass through the driver.
+    #: For a join: the most rows that the reference table may have. All of them pass through the
+    #: driver.
     reference_rows: int = 100_000
-    #: For stateful processing: partitions of the state; as many as executors have cores is enough.
+    #: For jobs with state: partitions of the state. You need no more than the executors have cores.
+    #: You cannot change it without `rewind`.
     shuffle_partitions: int = 8
-    #: Log and alert warn from here on: memory and files of the state store, in all executors.
+    #: For jobs with state: the log and an alert warn above this size of the state store, memory and
+    #: files of all executors together.
     large_state_bytes: int = 512 * 1024**2
-    #: The job ends after this many failures without a batch in between; on the cluster the
-    #: operation's own restarts (spark.ytsaurus.driver.maxFailures) come on top.
+    #: The job ends after this many failures without a batch in between. On the cluster, YTsaurus
+    #: also restarts the operation (spark.ytsaurus.driver.maxFailures).
     most_failures: int = 5
-    #: A failure older than this is forgotten while no row waits: it has kept no batch from ending.
+    #: While no row waits, failures older than this are forgotten.
     failure_period_seconds: float = 600.0
-    #: The pause before a new start, doubled by every failure that counts.
+    #: The pause before the first restart. It doubles with every failure that counts.
     first_pause_seconds: float = 1.0
+    #: The longest pause before a restart.
     longest_pause_seconds: float = 60.0
-    #: How many queues the configuration names. The runtime sets it; no job.py does.
+    #: How many queues the configuration names. The runtime sets it. Do not set it in job.py.
     queue_count: int = 1
 
     def reading(self, queues: int) -> Job:

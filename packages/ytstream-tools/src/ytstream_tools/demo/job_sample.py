@@ -40,25 +40,25 @@ EARLIER = (
 
 @dataclass(frozen=True)
 class Sample:
-    """``sample/rows.py`` and ``sample/expected.py`` as one value."""
+    """The sample of a job: sample/rows.py and sample/expected.py as one value."""
 
-    #: ``rows(count, seed, start_us)`` yields rows with the columns of QUEUE, whose event time goes
-    #: forward from ``start_us`` (microseconds since 1970). Its default is where the first rows are.
+    #: ``rows(count, seed, start_us)`` yields rows with the columns of QUEUE. Event times begin at
+    #: ``start_us`` (microseconds since 1970) and mostly increase.
     rows: Callable[[int, int, int], Iterable[SampleRow]]
-    #: The column of the event time: a time, seconds to nanoseconds since 1970 as a number, or a
-    #: text as in ISO 8601. None for rows without one, in `map` and `join`.
+    #: The column of the event time: a time, a number of seconds to nanoseconds since 1970, or ISO
+    #: 8601 text. None if `map`, `join` or `aggregate` has no event time.
     event_time: str | None
-    #: The rows of "output" that come of such rows, in any order.
+    #: Returns the expected rows of "output" for the given rows, in any order.
     expected: Callable[[Sequence[SampleRow]], Iterable[SampleRow]]
-    #: The same for more outputs, by name. Those of "rejected" are pairs of reason and queue's row.
+    #: The same for the other outputs, by name. For "rejected": pairs of reason and row.
     others: Mapping[str, Callable[[Sequence[SampleRow]], Iterable[Any]]] = field(
         default_factory=dict
     )
     #: For a join: the rows of the reference table.
     reference: Sequence[SampleRow] = ()
-    #: How many of the rows `make approve` takes.
+    #: How many rows `make approve` takes.
     approved: int = 500
-    #: Columns of outputs that differ from run to run, such as the time of processing.
+    #: Columns of outputs that tests ignore because they differ from run to run.
     ignored: Collection[str] = ()
 
     @property

@@ -71,7 +71,7 @@ def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[st
 
 
 def assert_approved(spark: SparkSession, context: JobContext, sample: Sample) -> None:
-    """Fail with the rows that differ unless the sample's outputs are those of the files."""
+    """Fail unless the outputs of the sample rows are those in sample/expected/."""
     folder, job = root_of(context.job.package) / FOLDER, context.job
     if not folder.is_dir():
         pytest.skip("no output is approved yet: run `make approve`")

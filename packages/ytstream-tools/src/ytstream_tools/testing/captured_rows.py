@@ -29,12 +29,12 @@ _EMPTY: dict[str, Any] = {
 
 
 def run_through(stream: Stream, folder: Path) -> None:
-    """Let the job read the rows; fail with what has ended the batch, if anything."""
+    """Let the job read the captured rows. Fail with the error that ends the batch, if any."""
     _run(stream, folder)
 
 
 def accepted(stream: Stream, folder: Path) -> None:
-    """Let the job read the rows; fail while REJECT keeps one of them out."""
+    """Let the job read the captured rows. Fail while REJECT rejects one of them."""
     stream.configure(reject_limit=1.0)
     count = _run(stream, folder)
     path = stream.settings.outputs.get(REJECTED)

@@ -32,7 +32,7 @@ Outputs = Mapping[str, list[dict[str, Any]]]
 
 
 class Computed:
-    """The outputs that the job itself makes: for ``Sample``, in the place of expected.py."""
+    """Compute the expected rows with the job itself: for ``Sample``, instead of expected.py."""
 
     def __init__(self, job: Job, reference: Sequence[SampleRow] = ()) -> None:
         self._job, self._reference = job, reference

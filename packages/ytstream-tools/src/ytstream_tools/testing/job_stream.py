@@ -39,7 +39,7 @@ PATIENCE_SECONDS = 120.0
 
 @dataclass
 class Stream:
-    """A provisioned job with its queues, to be started as often as a test likes."""
+    """A provisioned job with its queues. A test can start it as often as it likes."""
 
     context: JobContext
     sample: Sample
@@ -77,7 +77,7 @@ class Stream:
         self.context = replace(self.context, job=replace(self.context.job, **changes))
 
     def send(self, count: int, *, queues: Sequence[int] | None = None) -> None:
-        """Send ``count`` more rows into each queue, or into those of the given positions."""
+        """Send ``count`` more sample rows to each queue, or to the queues at these positions."""
         for position in queues if queues is not None else range(len(self.settings.queues)):
             rows = self.sample.make(count, len(self.sent) + position + 1, self._now)
             sample_types.verify("rows() in sample/rows.py", self.context.job.queue_columns, rows)
@@ -86,7 +86,7 @@ class Stream:
             self._now = self.sample.newest(self.context.job, self.sent)
 
     def publish(self, rows: list[dict[str, Any]], position: int = 0) -> None:
-        """Send these very rows into one queue."""
+        """Send these rows to one queue."""
         queue = self.settings.queues[position]
         tablets = int(self.client.get(f"{queue}/@tablet_count"))
         demo_tables.produce(self.client, queue, rows, tablets)
@@ -103,14 +103,14 @@ class Stream:
         return path_of(self.settings, self.epoch.number)
 
     def recover(self) -> list[str]:
-        """Commit a start as the job does; return what it says it did. The next run is its query."""
+        """Commit a start as the job does, and return its notes. The next run is its query."""
         self.epoch, notes = start.prepare(self.context, self.tablets, self.epoch)
         self._is_ready = True
         return list(notes)
 
     @contextmanager
     def running(self) -> Iterator[StreamingQuery]:
-        """Run the query, stopped at the end; start it as the job does, unless recover() has."""
+        """Run the query as a context manager: start it as the job does, and stop it at the end."""
         if not self._is_ready:
             self.recover()
         self._is_ready = False
@@ -138,7 +138,7 @@ class Stream:
             wait(drained(self.context), query)
 
     def close(self) -> None:
-        """Run until drained, and bring out what still waits behind the watermark, if anything."""
+        """Run until all rows are read and all windows and sessions are closed."""
         with self.running() as query:
             for row in (None, *self.sample.closing(self.context.job, self.sent)):
                 if row is not None:
@@ -154,16 +154,16 @@ class Stream:
         return demo_tables.together(self.outcomes())
 
     def is_exact(self) -> bool:
-        """Return whether nothing is lost and nothing duplicated."""
+        """Return whether no row is lost and none is duplicated."""
         outcome = self.outcome()
         return (outcome.lost, outcome.duplicated) == (0, 0)
 
     def wanted(self) -> Counted:
-        """Return the output rows that must come of the rows sent."""
+        """Return the expected output rows for the rows sent."""
         return self.sample.wanted(self.context.job, self.sent)
 
     def found(self) -> Counted:
-        """Return the output's rows."""
+        """Return the rows in the output table."""
         return demo_tables.read_output(self.context, "output")
 
 

@@ -1,4 +1,4 @@
-"""One minicluster and one Spark session for all tests; objects of its own for each test."""
+"""One minicluster and one Spark session for all tests. Each test has its own folder."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ pytest_runtest_setup = pytest_runtest_call
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[minicluster.Running]:
-    """Start a minicluster; ``.client`` holds its faults, journal and clock."""
+    """Start a minicluster. ``.client`` has its faults, journal and clock."""
     environment.leave_clusters()
     with minicluster.start() as running:
         yield running
@@ -61,9 +61,9 @@ def cluster() -> Iterator[minicluster.Running]:
 
 @pytest.fixture(scope="session")
 def base_settings(cluster: minicluster.Running, job: Job) -> Settings:
-    """Read config/local.toml, for the minicluster of the tests.
+    """Read config/local.toml, with the address of the tests' minicluster.
 
-    Raises JobError for a declaration that the commands refuse.
+    Raises JobError for an invalid declaration.
     """
     verify(job)
     settings = load(root_of(job.package) / "config" / "local.toml", {"YT_PROXY": cluster.http})
@@ -79,7 +79,7 @@ def client(base_settings: Settings) -> Client:
 
 @pytest.fixture(scope="session")
 def spark(job: Job, client: Client, base_settings: Settings) -> Iterator[SparkSession]:
-    """Open the job's own Spark session, with SPYT in it."""
+    """Open the job's Spark session, with SPYT."""
     log.set_up()  # PySpark's own logger repeats every error with the JVM's whole trace
     context = JobContext(client, base_settings, job, guarantee_of(job))
     opened = session.open_session(job_objects.sized(context))
@@ -91,7 +91,7 @@ def spark(job: Job, client: Client, base_settings: Settings) -> Iterator[SparkSe
 def context(
     client: Client, base_settings: Settings, job: Job, request: pytest.FixtureRequest
 ) -> JobContext:
-    """Give the test a folder of its own on the cluster; nothing is in it yet."""
+    """Give the test the job with an empty folder of its own on the cluster."""
     name = re.sub(r"[^A-Za-z0-9_]+", "-", request.node.name).strip("-")
     return JobContext(
         client, in_folder(base_settings, f"//home/tests/{name}"), job, guarantee_of(job)
@@ -108,7 +108,7 @@ def connection(context: JobContext) -> JobContext:
 def stream(
     context: JobContext, sample: Sample, spark: SparkSession, cluster: minicluster.Running
 ) -> Iterator[Stream]:
-    """Provision a job for the test; no fault outlives it."""
+    """Provision the job for the test. Faults end with the test."""
     job_objects.provision(context)
     fill_reference(context, sample)
     yield Stream(context, sample, spark)

@@ -29,10 +29,10 @@ def stream_outputs(
     folder: Path,
     *batches: Iterable[Mapping[str, Any]],
 ) -> Frames:
-    """Return the rows of each output after ``batches``, each a micro-batch, as the job writes them.
+    """Return the rows of each output after ``batches``, each of them one micro-batch.
 
-    Rows that REJECT keeps out do not reach transform(). Of an output with a key the newest row of
-    each key is left. Files are in ``folder``.
+    Rejected rows do not reach transform(). An output with a key has the newest row of each key.
+    ``folder`` is for temporary files, such as pytest's ``tmp_path``.
     """
     outputs = OutputFrames(context)
     schemas: dict[str, StructType] = {}
@@ -71,9 +71,9 @@ def streamed(
     folder: Path,
     *batches: Iterable[Mapping[str, Any]],
 ) -> DataFrame:
-    """Return what transform() makes of ``batches``, each a micro-batch; files are in ``folder``.
+    """Return what transform() makes of ``batches``, each of them one micro-batch.
 
-    Rows that REJECT keeps out do not reach it.
+    Rejected rows do not reach transform(). ``folder`` is for temporary files.
     """
     name = "streamed"
     _run(spark, context, folder, batches, lambda to: to.format("memory").queryName(name))

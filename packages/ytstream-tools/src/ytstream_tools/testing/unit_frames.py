@@ -41,7 +41,7 @@ _ADDED = {
 def events_frame(
     spark: SparkSession, context: JobContext, rows: Iterable[Mapping[str, Any]]
 ) -> DataFrame:
-    """Return ``rows`` with the columns of QUEUE, behind those that the source adds."""
+    """Return ``rows`` as transform() gets them: the columns of QUEUE after those of the source."""
     several = len(context.settings.queues) > 1
     names = [*(["queue_id"] if several else []), *context.guarantee.position]
     columns = [*(_ADDED[name] for name in names), *context.job.queue_columns]
@@ -72,7 +72,7 @@ def output_frames(
     rows: Iterable[Mapping[str, Any]],
     reference: DataFrame | None = None,
 ) -> Frames:
-    """Return the rows of each output, as a micro-batch of ``rows`` would write them."""
+    """Return the rows of each output, as one micro-batch of ``rows`` would write them."""
     job, outputs, rows = context.job, OutputFrames(context, reference), [*rows]
     events = tagged(events_frame(spark, context, rows), context)
     made = outputs.split(outputs.transformed(tagging.passed(events) if job.reject else events))
@@ -82,7 +82,7 @@ def output_frames(
 def rejected_frames(
     spark: SparkSession, context: JobContext, rows: Iterable[Mapping[str, Any]]
 ) -> Frames:
-    """Return those of ``rows`` that REJECT keeps out, by the output's name; nothing without it."""
+    """Return the rows that REJECT rejects, under "rejected". Without REJECT, return {}."""
     job = context.job
     if not job.reject:
         return {}
@@ -105,9 +105,9 @@ def assert_outputs(
     rows: Sequence[Mapping[str, Any]],
     frames: Frames,
 ) -> None:
-    """Fail unless each of ``frames`` has what sample/expected.py makes of the queue's ``rows``.
+    """Fail unless each of ``frames`` has the rows that sample/expected.py makes of ``rows``.
 
-    Shows the first rows of each output that differ, face to face.
+    Shows the first rows of each output that differ.
     """
     job = context.job
     wanted = {name: sample.wanted(job, rows, name) for name in frames}
@@ -129,9 +129,9 @@ def assert_outputs(
 def assert_rows(
     context: JobContext, result: DataFrame, wanted: Counted, output: str = "output"
 ) -> None:
-    """Fail unless ``result`` has the output's columns and, as often each, the rows ``wanted``.
+    """Fail unless ``result`` has the output's columns and exactly the rows ``wanted``.
 
-    Shows the first rows that differ, face to face.
+    Shows the first rows that differ.
     """
     if not wanted:
         raise JobError(

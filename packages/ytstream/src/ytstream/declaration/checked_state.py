@@ -22,9 +22,9 @@ StateFunction = TypeVar("StateFunction", bound=Callable[..., Any])
 
 
 def checked_state(function: StateFunction) -> StateFunction:
-    """Return the function for applyInPandasWithState().
+    """Wrap the function that you pass to applyInPandasWithState().
 
-    The function raises TypeError when the state that it has set does not fit STATE.
+    The wrapped function raises TypeError if your function sets a state that does not fit STATE.
     """
     # Python workers get functions of functions whole, so they need nothing of this runtime.
     name = getattr(function, "__name__", type(function).__name__)

@@ -10,11 +10,11 @@ if TYPE_CHECKING:  # a job can be declared without Spark
 
 
 def latest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
-    """Return, of the rows with the same ``key``, the one with the greatest ``by``; null is least.
+    """Return one row for each ``key``: the one with the greatest ``by``. Null is the least.
 
-    Which of two rows with an equal ``by`` stays is not defined. ``rows`` are those of one
-    micro-batch, as outputs() gets them; in a sorted table a row of a later batch replaces them,
-    whatever its ``by``.
+    If two rows have the same ``by``, it is undefined which one is kept. ``rows`` are the rows of
+    one micro-batch, as outputs() gets them. In a sorted table, a row of a later batch replaces an
+    earlier one with the same key, whatever its ``by``.
     """
     from pyspark.sql import functions as F
 

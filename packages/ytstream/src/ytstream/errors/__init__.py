@@ -4,10 +4,10 @@ from .error_codes import ErrorCode
 
 
 class JobError(Exception):
-    """What is wrong, where, and what to do. Printed without a traceback, exit code 1.
+    """An error that a person can fix. Commands print it without a traceback and exit with 1.
 
-    ``message`` says what and where, ``remedy`` says what to do (may span several lines).
-    ``code`` is for programs: compare it instead of the message.
+    ``message`` says what is wrong and where. ``remedy`` says what to do, in one or more lines.
+    ``code`` is for programs: compare it, not the message.
     """
 
     def __init__(self, message: str, remedy: str = "", *, code: ErrorCode = ErrorCode.USER) -> None:
@@ -21,9 +21,9 @@ class JobError(Exception):
 
 
 class RestartableError(Exception):
-    """A failure that a restart may end: the supervisor counts it and tries again.
+    """A failure after which the job restarts its query, up to ``most_failures`` times.
 
-    ``remedy`` is for the person at a command.
+    A command that meets it prints ``remedy``.
     """
 
     def __init__(

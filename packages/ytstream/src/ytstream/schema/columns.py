@@ -27,16 +27,17 @@ _NAMES = {type_: name for name, type_ in reversed([*NAMED_TYPES.items()])}
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table.
+    """One column of a table."""
 
-    ``type`` is a name of NAMED_TYPES or a yt.type_info type without the outer Optional. A column
-    that is not ``required`` may hold null. The ``key`` columns of a table come first; a table that
-    has any is sorted by them, with unique keys.
-    """
-
+    #: 1 to 256 characters, without dots and backticks. `$` and `@` may not be first.
     name: str
+    #: A name such as "int64" or "utf8", or a yt.type_info type such as ti.List[ti.Utf8]. Do not add
+    #: the outer Optional.
     type: Any
+    #: Whether the column never holds null.
     required: bool = False
+    #: Whether it is a key column. Key columns come first. The table is sorted by them, and each key
+    #: is unique.
     key: bool = False
 
 

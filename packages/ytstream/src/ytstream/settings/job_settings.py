@@ -74,50 +74,76 @@ _BATCH_SECONDS = seconds(0.5, 20, " (the transaction of a micro-batch does not l
 class Settings:
     """Everything that differs between clusters. Paths are Cypress paths."""
 
+    #: The cluster: name, host, `host:port` or URL.
     proxy: str = field(metadata=_PROXY_RULE)
+    #: The Cypress paths of the queues, in any order. All queues have the same columns.
     queues: tuple[str, ...] = field(metadata=_PATHS)
+    #: The job's consumer: it stores how far the job has read each queue.
     consumer: str = field(metadata=PATH)
+    #: The folder of Spark's checkpoint. `map` and `join` keep their checkpoint on the driver's
+    #: disk: then it has an empty folder for each start.
     checkpoint: str = field(metadata=PATH)
+    #: The job's own table that records how far it is and what each batch did.
     ledger: str = field(metadata=PATH)
-    #: Name of an output in tables.OUTPUTS -> its table.
+    #: The table or folder of each output, by its name in OUTPUTS.
     outputs: Mapping[str, str] = field(metadata=_NAMED_PATHS)
-    #: For a join: the table that rows are enriched from, and the seconds until it is read again.
+    #: For a join: the reference table.
     reference: str | None = field(default=None, metadata=PATH)
+    #: For a join: after how many seconds the reference table is read again.
     reference_refresh: float = field(default=3600.0, metadata=seconds(1, 7 * 24 * 3600))
+    #: Whether `YT_PROXY` may name another address of this machine. true in `local.toml`.
     allow_env_proxy: bool = field(default=False, metadata=FLAG)
+    #: Whether `provision` creates missing queues. true in `local.toml`.
     create_queues: bool = field(default=False, metadata=FLAG)
+    #: Where a new consumer begins. It has no effect on queues that the job has read before.
     start_from: str = field(default="earliest", metadata=one_of("earliest", "latest"))
+    #: What to do if rows were trimmed before the job read them: stop, or skip them.
     on_data_loss: str = field(default="fail", metadata=one_of("fail", "skip"))
+    #: How often a micro-batch starts.
     trigger_seconds: float = field(default=5.0, metadata=_TRIGGER)
+    #: The most rows of each queue tablet in one micro-batch.
     max_rows_per_partition: int = field(default=20_000, metadata=whole(1, 10_000_000))
-    #: Choose the rows of a batch below ``max_rows_per_partition``, so that it takes this long.
+    #: How long a micro-batch should take. Each batch then reads as many rows as that takes, up to
+    #: `max_rows_per_partition`. A start begins with 1,000 rows of each tablet. Needs
+    #: `connector = "own"`. Without it, each batch reads all waiting rows up to the limit.
     batch_seconds: float | None = field(default=None, metadata=_BATCH_SECONDS)
-    #: None: the guarantee chooses it for the queues' size.
+    #: How many rows one write request brings to one tablet. Without it, the runtime computes it
+    #: from the number of tablets.
     dyn_batch_size: int | None = field(
         default=None, metadata=whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
     )
-    #: What reads, writes and moves the consumer: the runtime's own Java, or SPYT.
+    #: What reads, writes and moves the consumer: "own" is ytstream's Java, compiled where the job
+    #: runs. "spyt" uses SPYT's classes.
     connector: str = field(default=OWN, metadata=one_of(OWN, SPYT))
-    #: Where the state is kept. None: where it is already; that of a new job is in RocksDB.
+    #: For jobs with state: "rocksdb" keeps it on the executors' disks, "memory" in their heaps. A
+    #: new job uses "rocksdb". A job that has state stays with the store that wrote it.
     state_store: str | None = field(default=None, metadata=one_of(ROCKSDB, MEMORY))
-    #: A query that finishes no batch for this long, though rows wait, is restarted.
+    #: The job restarts a query that finishes no batch for this long although rows wait.
     stall_seconds: float = field(default=600.0, metadata=seconds(60, 24 * 3600))
+    #: The account that pays for new tables. By default that of the parent folder.
     account: str | None = field(default=None, metadata=TEXT)
+    #: The tablet cells that serve new tables. By default those of the parent folder.
     tablet_cell_bundle: str | None = field(default=None, metadata=TEXT)
+    #: Where new tables are stored, such as "ssd_blobs". By default as the parent folder says.
     medium: str | None = field(default=None, metadata=TEXT)
-    #: Milliseconds; the Queue Agent wants whole seconds.
+    #: After how many milliseconds rows of dynamic outputs may be removed. Without it, never.
     output_retention: int | None = field(default=None, metadata=whole(1_000, 10**13))
+    #: The scheduler pool of driver and executors.
     pool: str | None = field(default=None, metadata=TEXT)
+    #: The role of the RPC proxies that the job uses.
     proxy_role: str | None = field(default=None, metadata=TEXT)
+    #: The SPYT release on the cluster. By default the one that this runtime was tested with.
     spyt_version: str = field(default="2.11.2", metadata=TEXT)
-    #: Where docs/operations.md is on the web: alerts and the operation link to it.
+    #: The address of `docs/operations.md` on the web. Alerts and the operation link to it.
     runbook_url: str | None = field(default=None, metadata=_URL)
+    #: Problems that you have checked and want to ignore, by name: see below.
     accept: tuple[str, ...] = field(default=(), metadata=TEXTS)
-    #: The part of a micro-batch's rows that REJECT or the watermark may keep out; more of them end
-    #: the job.
+    #: The part of a micro-batch's rows that may be rejected or late. If there are more (and more
+    #: than 20), the job ends.
     reject_limit: float = field(default=0.5, metadata=_PART)
-    #: Spark settings of the user's own. Settings that a guarantee needs are an error.
+    #: Your own Spark settings. Settings that the guarantee needs are an error.
     spark: Mapping[str, Any] = field(default_factory=dict, metadata=_CONFS)
+    #: How `make submit` starts the job: see below.
     submit: SubmitSection = field(default_factory=SubmitSection, metadata=_SUBMIT)
 
     @property

@@ -65,31 +65,39 @@ _CORES: Rule = whole(1, 256)
 class SubmitSection:
     """How `submit` starts the job. None: the cluster's defaults, else SPYT's."""
 
+    #: Cores of the driver.
     driver_cores: int | None = field(default=None, metadata=_CORES)
+    #: Memory of the driver.
     driver_memory: str | None = field(default=None, metadata=_MEMORY)
+    #: How many executors the job has.
     executors: int | None = field(default=None, metadata=whole(1, 1_000))
+    #: Cores of each executor.
     executor_cores: int | None = field(default=None, metadata=_CORES)
+    #: Memory of each executor.
     executor_memory: str | None = field(default=None, metadata=_MEMORY)
-    #: The interpreter of driver and executors, on the nodes, in the image or in the archive.
+    #: The Python of driver and executors, on the nodes, in the image, or in the archive as
+    #: "./environment/bin/python".
     python: str = field(default="python3", metadata=TEXT)
-    #: Java's home on the nodes; None: /opt/jdk and the number of the Java that submits.
+    #: Java's folder on the nodes. By default `/opt/jdk` and the version of the Java that submits.
     java: str | None = field(default=None, metadata=TEXT)
-    #: A Docker image for driver and executors, on clusters that run them.
+    #: A Docker image for driver and executors, on clusters that run images.
     image: str | None = field(default=None, metadata=TEXT)
-    #: Python packages, unpacked as the folder `environment` beside the job's files.
+    #: An archive with a Python environment, unpacked as `./environment`.
     archive: str | None = field(default=None, metadata=_ARCHIVE)
-    #: None: made of the ledger's path, which no other job has.
+    #: The alias of the driver's operation. By default `*` and the path of the ledger.
     alias: str | None = field(default=None, metadata=_ALIAS)
+    #: The title of the driver's operation.
     title: str | None = field(default=None, metadata=TEXT)
+    #: Annotations of the driver's operation, for your own tools.
     annotations: Mapping[str, Any] = field(default_factory=dict, metadata=_ANNOTATIONS)
+    #: Who may read and manage the operations.
     acl: tuple[Mapping[str, Any], ...] = field(default=(), metadata=_ACL)
     #: A table that YTsaurus fills with the driver's stderr when the operation ends.
     stderr_table: str | None = field(default=None, metadata=PATH)
     #: How long `submit` waits for the first batch before it ends what it has started.
     wait_seconds: float = field(default=900.0, metadata=seconds(10, 24 * 3600))
-
-    #: How long `submit --replace` gives a new version until its first batch, and the former one to
-    #: end, before it brings the former one back.
+    #: With `REPLACE=1`: how long the old version may take to end, and the new one to complete a
+    #: batch, before `submit` rolls back.
     replace_seconds: float = field(default=600.0, metadata=seconds(10, 24 * 3600))
 
     @property
