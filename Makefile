@@ -6,6 +6,7 @@
 #   make proof [ONLY=...]    likewise
 #   make operations [ONLY=...]    likewise, of its tests
 #   make test-cluster PROXY=... [FOLDER=...] [SETTINGS=FILE]    works below FOLDER; FILE has keys that the cluster needs
+#   make real [IMAGE=...] [PROXY=...] [FOLDER=...] [SETTINGS=FILE]    with PROXY no container is started
 #   PYTHON=FILE   the interpreter new environments are made with
 #   UV=           pip installs them, though uv is there
 QUEUES ?= 1
@@ -15,6 +16,7 @@ PROCESSING ?=
 PROXY ?=
 FOLDER ?= //tmp
 SETTINGS ?=
+IMAGE ?=
 SECONDS ?= 120
 SEED ?= 1
 ONLY ?=
@@ -41,7 +43,7 @@ STAMP = $(VENV_$*)/.locked-$(shell cksum $(LOCK_$*) packages/*/pyproject.toml | 
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 installed-tools demo test \
-  test-quick journeys crash-matrix proof outages operations conformance test-cluster fuzz bench lint audit site picture locks dist release
+  test-quick journeys crash-matrix proof outages operations conformance test-cluster real fuzz bench lint audit site picture locks dist release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -124,6 +126,11 @@ conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN)
 test-cluster: setup-4.1 ## a whole submit and the conformance suite on the cluster PROXY (YT_TOKEN): where it differs
 	$(if $(PROXY),,$(error PROXY is missing: the name, host or URL of a cluster))
 	@$(BIN)/python -m tools.trial "$(PROXY)" --folder "$(FOLDER)" $(if $(SETTINGS),--settings "$(SETTINGS)")
+
+# Exit code 1: a step failed. 3: an answer has changed since the run before.
+real: setup-4.1 ## a YTsaurus server in a container: the suite, jobs killed and submitted; writes docs/real/REPORT.md
+	@$(BIN)/python -m tools.real $(if $(PROXY),--proxy "$(PROXY)",$(if $(IMAGE),--image "$(IMAGE)")) \
+	  --folder "$(FOLDER)" $(if $(SETTINGS),--settings "$(SETTINGS)")
 
 # ONLY=requests or ONLY=sequences: one of the two.
 fuzz: setup-4.1 ## random requests to the minicluster, then random sequences of what happens to a job, SECONDS each

@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 
 from yt.common import YtError
 
-from tools.example import ROOT, generated
+from tools import conformance as suite
+from tools.example import generated
 from ytstream.cluster import operation
 from ytstream.cluster.client import connect, first_line
 from ytstream.errors import JobError
@@ -40,7 +41,6 @@ from ytstream_tools.demo.crash_scenario import drained
 PACKAGE = "bids_stream"
 ROWS = 4_000
 PATIENCE_SECONDS = 600.0
-CONFORMANCE = "packages/minicluster/tests/conformance"
 #: What one command of the job says is of interest only when it fails.
 SHOWN_LINES = 40
 
@@ -228,18 +228,9 @@ def differences(seen: list[Seen], refused: list[str]) -> list[str]:
 
 def conformance(proxy: str) -> list[str]:
     """Run the conformance suite on the cluster; return its failures, a line each."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", CONFORMANCE, "-q", "-rfE", "-p", "no:cacheprovider"],
-        cwd=ROOT,
-        env={**os.environ, "YT_CONFORMANCE_PROXY": proxy},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    found = re.findall(r"^(?:FAILED|ERROR) .*", done.stdout, re.MULTILINE)
-    return found or ([done.stdout.strip()[-2_000:]] if done.returncode else [])
+    found = suite.asked(proxy, os.environ.get("YT_TOKEN", ""))
+    lines = [f"{case}: {answer}" for case, answer in found.differing.items()]
+    return [*lines, *([found.problem] if found.problem else [])]
 
 
 @contextmanager
@@ -280,7 +271,7 @@ def _remove(trial: Trial, home: str) -> None:
         print(f"{home} is still there: {first_line(error)}; remove it by hand", file=sys.stderr)
 
 
-def main(proxy: str, parent: str, settings: Path | None) -> int:
+def main(proxy: str, parent: str, settings: Path | None, *, with_conformance: bool = True) -> int:
     """Try everything on the cluster; return 1 where it differs from the minicluster."""
     seen: list[Seen] = []
     with (
@@ -291,8 +282,11 @@ def main(proxy: str, parent: str, settings: Path | None) -> int:
         for one in tried(trial):
             seen.append(one)
             print(f"{one.seconds:6.0f} s  {one.step.name}: {one.found}", flush=True)
-    print(f"the conformance suite ({CONFORMANCE})", flush=True)
-    found = differences(seen, conformance(proxy))
+    refused = []
+    if with_conformance:
+        print(f"the conformance suite ({suite.SUITE})", flush=True)
+        refused = conformance(proxy)
+    found = differences(seen, refused)
     print(f"\n{len(found)} differences from the minicluster", *found, sep="\n")
     return 1 if found else 0
 
@@ -305,9 +299,11 @@ def run(words: Sequence[str]) -> None:
     parser.add_argument(
         "--settings", type=Path, help="a TOML file with keys that the cluster needs"
     )
+    parser.add_argument("--without-conformance", action="store_true", help="the submit alone")
     given = parser.parse_args(words)
+    alone = given.without_conformance
     try:
-        sys.exit(main(given.proxy, given.folder, given.settings))
+        sys.exit(main(given.proxy, given.folder, given.settings, with_conformance=not alone))
     except JobError as error:
         sys.exit(f"error [{error.code}]: {error}")
     except (YtError, OSError) as error:

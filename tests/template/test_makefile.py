@@ -16,11 +16,11 @@ from tests.support.project import ROOT
 OFFERED = {
     "template": [
         "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "proof", "outages",
-        "operations", "test-quick", "conformance", "test-cluster", "fuzz", "bench", "lint",
-        "audit", "site", "picture", "release", "locks",
+        "operations", "test-quick", "conformance", "test-cluster", "real", "fuzz", "bench",
+        "lint", "audit", "site", "picture", "release", "locks",
     ],
     "project": [
-        "help", "setup", "demo", "test", "adopt", "approve", "preview", "lint", "format", "lock",
+        "help", "setup", "demo", "real", "test", "adopt", "approve", "preview", "lint", "format", "lock",
         "tables", "confs", "rows",
         "provision", "check", "run", "stop", "drain", "submit", "logs", "status", "why", "metrics",
         "page", "rewind", "migrate", "replay-rejected", "ops", "outdated",

@@ -44,6 +44,8 @@ def connect(proxy: str, backend: str = "http") -> Any:
     client.config["backend"] = backend
     # The bindings 1.0 take a number as the id of a request; the client has a GUID.
     client.config["enable_passing_request_id_to_driver"] = False
+    # It asks for IPv6 addresses alone by default, and a server in a container has none.
+    client.config["driver_address_resolver_config"] = {"enable_ipv4": True}
     client.config["dynamic_table_retries"]["enable"] = False
     return telling(client) if backend == "rpc" else client
 

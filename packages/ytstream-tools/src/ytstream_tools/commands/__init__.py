@@ -17,6 +17,7 @@ from . import (
     metrics,
     page,
     preview,
+    real,
     rehearse,
     replay_rejected,
     rows,
@@ -30,7 +31,7 @@ COMMANDS = tuple(
     module.COMMAND
     for module in (
         rows, submit, logs, status, metrics, page, drain, complete_until, capture, rehearse,
-        replay_rejected, demo, tables, confs, alerts, why,
+        replay_rejected, demo, real, tables, confs, alerts, why,
         adopt, approve, preview,
     )
 )  # fmt: skip

@@ -55,19 +55,32 @@ class DemoResult:
 
 @dataclass(frozen=True)
 class CrashScenario:
-    """A job, its sample, and the minicluster ``cluster`` on which the crash is played."""
+    """A job and its sample, on the cluster of its context, where the crash is played."""
 
     context: JobContext
     sample: Sample
-    cluster: Any
     #: The job's repository.
     root: Path
     log: Path
     watch: Watch
+    #: Words of each command, such as --config and a file.
+    words: tuple[str, ...] = ()
+    #: Of a cluster that needs one.
+    token: str = ""
+
+    @property
+    def _proxy(self) -> str:
+        return self.context.settings.proxy
 
     def start(self) -> AbstractContextManager[JobProcess]:
         """Start the job as a process."""
-        return running(self.context.job.package, self.cluster.http, self.log, self.root)
+        package = self.context.job.package
+        return running(package, self._proxy, self.log, self.root, *self.words, token=self.token)
+
+    def command(self, *words: str) -> str:
+        """Run a command of the job; return its output. Raises JobError when it fails."""
+        package = self.context.job.package
+        return run_command(package, self._proxy, self.root, *words, *self.words, token=self.token)
 
     @contextmanager
     def growth(self, title: str, goal: int) -> Iterator[Callable[[], None]]:
@@ -88,6 +101,10 @@ def unwatched(_title: str, _goal: int) -> Iterator[Callable[[int, int], None]]:
     yield lambda _read, _written: None
 
 
+#: Runs the job with these rows in its queues, kills it, says where; returns the number of kills.
+Kill = Callable[[CrashScenario, int], int]
+
+
 def play(
     job: Job, sample: Sample, cluster: Any, log: Path, say: Say, watch: Watch = unwatched
 ) -> DemoResult:
@@ -95,34 +112,45 @@ def play(
     root = root_of(job.package)
     settings = load(root / "config" / "local.toml", {"YT_PROXY": cluster.http})
     context = JobContext(connect(settings), settings, job, guarantee_of(job))
-    here = CrashScenario(context, sample, cluster, root, log, watch)
-    run_command(job.package, cluster.http, root, "provision")
+
+    def kill_at_the_worst(here: CrashScenario, goal: int) -> int:
+        say("starting Spark with SPYT, twice in all: 10 to 20 s until rows come out")
+        place, kills = _run_until_killed(here, cluster.client.faults, goal)
+        say(f"kill -9 {place}")
+        cluster.client.clock.advance(LOCK_SECONDS + 1)
+        say(
+            f"the cluster's clock goes {LOCK_SECONDS + 1:.0f} s ahead, so the dead driver's lock "
+            "expires"
+        )
+        return kills
+
+    here = CrashScenario(context, sample, root, log, watch)
+    return play_with(here, kill_at_the_worst, BATCHES, say)
+
+
+def play_with(here: CrashScenario, kill: Kill, batches: float, say: Say) -> DemoResult:
+    """Play the crash: ``batches`` full batches wait when the job starts, and ``kill`` ends it."""
+    context, sample, job = here.context, here.sample, here.context.job
+    here.command("provision")
     demo_tables.fill_reference(context, sample)
-    sent = _produce(here, int(BATCHES * _batch_rows(context)))
+    sent = _produce(here, int(batches * _batch_rows(context)))
     last = sample.closing(job, sent)
     sample.wanted(job, [*sent, *last])  # a mistake in it is told before Spark starts
-    say(f"produced {len(sent)} rows into {counted(len(settings.queues), 'queue')}: a backlog waits")
+    queues = context.settings.queues
+    say(f"produced {len(sent)} rows into {counted(len(queues), 'queue')}: a backlog waits")
     if remark := sample.ahead(job, sent):
         say(remark)
     if last:
         say(f"{len(last)} more will follow, to bring out what waits for the watermark")
-
-    say("starting Spark with SPYT, twice in all: 10 to 20 s until rows come out")
-    place, kills = _run_until_killed(here, len(sent))
-    say(f"kill -9 {place}")
-    cluster.client.clock.advance(LOCK_SECONDS + 1)
-    say(
-        f"the cluster's clock goes {LOCK_SECONDS + 1:.0f} s ahead, so the dead driver's lock "
-        "expires"
-    )
+    kills = kill(here, len(sent))
     _run_until_drained(here, last, len(sent) + len(last))
     return DemoResult(
-        queues=len(settings.queues),
-        rows_in=sum(demo_tables.rows_in(context.client, queue) for queue in settings.queues),
+        queues=len(queues),
+        rows_in=sum(demo_tables.rows_in(context.client, queue) for queue in queues),
         outcomes=demo_tables.outcomes(context, sample, [*sent, *last]),
         kills=kills,
-        restarts=log.read_text(errors="replace").count("starting Spark") - 1,
-        history=demo_batches.read(context.client, settings.ledger, [*job.outputs]),
+        restarts=here.log.read_text(errors="replace").count("starting Spark") - 1,
+        history=demo_batches.read(context.client, context.settings.ledger, [*job.outputs]),
     )
 
 
@@ -164,16 +192,16 @@ def _produce(here: CrashScenario, count: int) -> list[dict[str, Any]]:
     return sent
 
 
-def _run_until_killed(here: CrashScenario, goal: int) -> tuple[str, int]:
+def _run_until_killed(here: CrashScenario, faults: Any, goal: int) -> tuple[str, int]:
     """Return the place of the kill, and the number of kills that the cluster's rule reports."""
-    faults, context = here.cluster.client.faults, here.context
+    context = here.context
     with here.start() as process:
         rules = kill.arm(faults, context, pgid=process.pgid)
         with here.growth("until the kill", goal) as look:
-            _until(lambda: process.exit_code is not None, look, process)
+            until(lambda: process.exit_code is not None, look, process)
         hits = {place: int(faults.get(rule).hits) for place, rule in rules.items()}
         if sum(hits.values()) != 1 or process.exit_code != -9:
-            raise _spoilt("the job ended before its kill", process)
+            raise spoilt("the job ended before its kill", process)
     for rule in rules.values():
         faults.remove(rule)
     return max(hits.items(), key=lambda hit: hit[1])
@@ -186,15 +214,15 @@ def _run_until_drained(here: CrashScenario, last: Sequence[SampleRow], goal: int
     with here.start() as process:
         with here.growth("until drained", goal) as look:
             # What a dead driver left in the logs counts only after recovery has looked at it.
-            _until(lambda: process.exit_code is not None or process.has_started(), look, process)
+            until(lambda: process.exit_code is not None or process.has_started(), look, process)
             for row in (None, *last):
                 if row is not None:
                     demo_tables.produce(client, queue, [row], tablets=1)
-                _until(lambda: process.exit_code is not None or is_drained(), look, process)
+                until(lambda: process.exit_code is not None or is_drained(), look, process)
         if process.exit_code is not None:
-            raise _spoilt("the job ended by itself", process)
+            raise spoilt("the job ended by itself", process)
         if process.stop() != 0:
-            raise _spoilt("the job did not stop gracefully", process)
+            raise spoilt("the job did not stop gracefully", process)
 
 
 def _batch_rows(context: JobContext) -> int:
@@ -202,22 +230,23 @@ def _batch_rows(context: JobContext) -> int:
     return context.settings.max_rows_per_partition * sum(tablets.values())
 
 
-def _until(is_over: Callable[[], bool], look: Callable[[], None], process: JobProcess) -> None:
+def until(is_over: Callable[[], bool], look: Callable[[], None], process: JobProcess) -> None:
     """Wait while the job's log goes on, within a limit: a slow machine needs time for each step."""
     said, latest = -1, time.monotonic()
     end = latest + _LONGEST_SECONDS
     while not is_over():
         look()
         if time.monotonic() > end:  # a job that only tries again says so each time
-            raise _spoilt(f"the job is not done after {_LONGEST_SECONDS:.0f} s", process)
+            raise spoilt(f"the job is not done after {_LONGEST_SECONDS:.0f} s", process)
         if (size := process.log.stat().st_size) != said:
             said, latest = size, time.monotonic()
         elif time.monotonic() > latest + PATIENCE_SECONDS:
-            raise _spoilt(f"the job has said nothing for {PATIENCE_SECONDS:.0f} s", process)
+            raise spoilt(f"the job has said nothing for {PATIENCE_SECONDS:.0f} s", process)
         time.sleep(0.3)
 
 
-def _spoilt(what: str, process: JobProcess) -> JobError:
+def spoilt(what: str, process: JobProcess) -> JobError:
+    """Return the error that ends the crash, with the end of the job's log."""
     code = f" (code {process.exit_code})" if process.exit_code is not None else ""
     return JobError(
         f"{what}{code}:\n{process.tail()}",

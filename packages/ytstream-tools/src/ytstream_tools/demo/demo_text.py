@@ -36,21 +36,30 @@ def main(job: Job, sample: Sample) -> int:
     """Return 0 when the guarantee held, else 1. Raises JobError when the crash cannot be played."""
     with own_log(LOGS) as log, testing.start() as cluster:
         console.print(f"minicluster at {cluster.http}; the job's own log: {log}")
-        result = play(job, sample, cluster, log, console.print, _bar)
-    _show(job, result)
-    is_right = all(
+        result = play(job, sample, cluster, log, console.print, bar)
+    show(job, result)
+    return int(not is_kept(job, result))
+
+
+def is_kept(job: Job, result: DemoResult) -> bool:
+    """Return whether the guarantee held, and every row was read."""
+    return are_kept(job, result.outcomes) and result.history.rows_read == result.rows_in
+
+
+def are_kept(job: Job, outcomes: Mapping[str, OutputCounts]) -> bool:
+    """Return whether no row is lost, and none repeated that may not be."""
+    return all(
         one.lost == 0 and (one.duplicated == 0 or may_repeat(job, name))
-        for name, one in result.outcomes.items()
+        for name, one in outcomes.items()
     )
-    return int(not is_right or result.history.rows_read != result.rows_in)
 
 
 @contextmanager
-def own_log(folder: Path) -> Iterator[Path]:
+def own_log(folder: Path, stem: str = "demo") -> Iterator[Path]:
     """Give an empty file demo.log in ``folder``, or demo-2.log ... while other demos run there."""
     folder.mkdir(exist_ok=True)
-    names = (f"demo-{number}.log" if number > 1 else "demo.log" for number in itertools.count(1))
-    for name in names:
+    for number in itertools.count(1):
+        name = f"{stem}-{number}.log" if number > 1 else f"{stem}.log"
         with (folder / name).open("a") as log:
             try:
                 fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -71,7 +80,8 @@ def may_repeat(job: Job, output: str = "output") -> bool:
 
 
 @contextmanager
-def _bar(title: str, goal: int) -> Iterator[Callable[[int, int], None]]:
+def bar(title: str, goal: int) -> Iterator[Callable[[int, int], None]]:
+    """Show the progress as a line on the screen: a Watch."""
     columns = (
         TextColumn("{task.description:14}"),
         BarColumn(),
@@ -101,7 +111,8 @@ def differences(job: Job, outcome: OutputCounts, output: str = "output") -> Tabl
     return table
 
 
-def _show(job: Job, result: DemoResult) -> None:
+def show(job: Job, result: DemoResult) -> None:
+    """Show what came of it, and end with one RESULT line."""
     figures = {
         "rows_in": result.rows_in,
         "rows_out": result.outcome.rows_out,

@@ -24,14 +24,16 @@ PATIENCE_SECONDS = 180.0
 class JobProcess:
     """One run of ``python -m <package> run``; everything it says goes to ``log``."""
 
-    def __init__(self, package: str, proxy: str, log: Path, root: Path, *words: str) -> None:
+    def __init__(
+        self, package: str, proxy: str, log: Path, root: Path, *words: str, token: str = ""
+    ) -> None:
         self.log = log
         self._start = log.stat().st_size if log.exists() else 0
         with log.open("ab") as out:
             # A session of its own: a kill of the group takes the JVM and its workers along.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", package, "run", *words],
-                env=environment(proxy, root),
+                env=environment(proxy, root, token),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -88,21 +90,27 @@ class JobProcess:
         return self.log.read_bytes()[self._start :].decode(errors="replace")
 
 
-def environment(proxy: str, root: Path) -> dict[str, str]:
-    """Return the environment in which a command of the repository ``root`` finds its job."""
+def environment(proxy: str, root: Path, token: str = "") -> dict[str, str]:
+    """Return the environment in which a command of the repository ``root`` finds its job.
+
+    Only a cluster elsewhere needs a token.
+    """
     # Found in the repository, installed or not.
     path = os.pathsep.join([str(root / "src"), str(root), os.environ.get("PYTHONPATH", "")])
     mine = variables.kept(os.environ, variables.CLUSTER)
-    return {**mine, "YT_PROXY": proxy, "PYTHONPATH": path.rstrip(os.pathsep)}
+    own = {"YT_PROXY": proxy, "PYTHONPATH": path.rstrip(os.pathsep)}
+    return {**mine, **own, **({"YT_TOKEN": token} if token else {})}
 
 
 @contextmanager
-def running(package: str, proxy: str, log: Path, root: Path, *words: str) -> Iterator[JobProcess]:
+def running(
+    package: str, proxy: str, log: Path, root: Path, *words: str, token: str = ""
+) -> Iterator[JobProcess]:
     """Start the job of the repository ``root``; it is dead at the end, whatever happens.
 
     It is also if something kills this process.
     """
-    job = JobProcess(package, proxy, log, root, *words)
+    job = JobProcess(package, proxy, log, root, *words, token=token)
     try:
         with guarded(group=job.pgid):
             yield job
@@ -110,14 +118,14 @@ def running(package: str, proxy: str, log: Path, root: Path, *words: str) -> Ite
         job.kill()
 
 
-def run_command(package: str, proxy: str, root: Path, *words: str) -> str:
+def run_command(package: str, proxy: str, root: Path, *words: str, token: str = "") -> str:
     """Return the output of ``python -m <package> ...`` in the repository ``root``.
 
     Raises JobError when it fails.
     """
     done = subprocess.run(
         [sys.executable, "-m", package, *words],
-        env=environment(proxy, root),
+        env=environment(proxy, root, token),
         cwd=root,
         check=False,
         stdout=subprocess.PIPE,

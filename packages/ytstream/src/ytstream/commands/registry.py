@@ -17,7 +17,7 @@ OF_THE_RUNTIME = tuple(module.COMMAND for module in (provision, check, run, stop
 #: The commands of ytstream-tools. They are known here so that a missing package can be named.
 OF_THE_TOOLS = (
     "rows", "submit", "logs", "status", "metrics", "page", "drain", "complete-until", "capture",
-    "rehearse", "replay-rejected", "demo", "tables", "confs", "alerts", "why",
+    "rehearse", "replay-rejected", "demo", "real", "tables", "confs", "alerts", "why",
     "adopt", "approve", "preview",
 )  # fmt: skip
 #: The entry point of a package that brings further commands: an iterable of Command.
