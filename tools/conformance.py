@@ -17,7 +17,7 @@ from ytstream.settings import environment as variables
 
 SUITE = "packages/minicluster/tests/conformance"
 #: Lines of an answer that are kept: the assertion, and what explains it.
-ANSWER_LINES = 6
+ANSWER_LINES = 12
 #: What pytest says of itself, when it could not run.
 SHOWN = 2_000
 
@@ -44,14 +44,14 @@ class Answers:
     problem: str = ""
 
 
-def asked(proxy: str, token: str = "", words: Sequence[str] = (SUITE,)) -> Answers:
-    """Ask the cluster, "" for a minicluster; ``words`` of pytest choose the cases."""
+def asked(proxy: str, token: str, *cases: str) -> Answers:
+    """Ask the cluster, "" for a minicluster; without ``cases``, FILE.py::CASE, ask all of them."""
     mine = variables.kept(os.environ, variables.CLUSTER)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-             f"--junitxml={report}", *words],
+            [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider",
+             f"--junitxml={report}", *(f"{SUITE}/{case}" for case in cases or ("",))],
             cwd=ROOT,
             env={**mine, "YT_CONFORMANCE_PROXY": proxy, **({"YT_TOKEN": token} if token else {})},
             stdin=subprocess.DEVNULL,
@@ -69,7 +69,7 @@ def of_minicluster(cases: Sequence[str]) -> Mapping[str, str]:
     """Ask a minicluster these cases; return those that get another answer from it as well."""
     if not cases:
         return {}
-    return asked("", words=[f"{SUITE}/{case}" for case in cases]).differing
+    return asked("", "", *cases).differing
 
 
 def answers_in(report: str) -> Answers:
@@ -80,7 +80,7 @@ def answers_in(report: str) -> Answers:
         wrong = case.find("failure")
         wrong = case.find("error") if wrong is None else wrong
         if wrong is not None:
-            differing.setdefault(_name(case), plain(wrong.get("message") or ""))
+            differing.setdefault(_name(case), plain(_said(wrong)))
         elif case.find("skipped") is not None:
             skipped += 1
         else:
@@ -88,9 +88,18 @@ def answers_in(report: str) -> Answers:
     return Answers(agree, skipped, differing)
 
 
+def _said(wrong: ElementTree.Element) -> str:
+    """Return the lines of a failure that pytest marks with E; the attribute has not all of them."""
+    lines = (wrong.text or "").splitlines()
+    marked = [line[1:].strip() for line in lines if line.startswith("E ")]
+    return "\n".join(marked) or wrong.get("message") or ""
+
+
 def plain(answer: str) -> str:
     """Return the first lines of an answer, without what differs from run to run."""
-    text = "\n".join(answer.strip().splitlines()[:ANSWER_LINES])
+    # The client goes on with each request and answer in full: ids, ports, times.
+    answer = answer.partition("***** Details")[0].strip().removesuffix("\\n\\n")
+    text = "\n".join(answer.splitlines()[:ANSWER_LINES])
     for pattern, placeholder in _VOLATILE:
         text = pattern.sub(placeholder, text)
     return text

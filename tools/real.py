@@ -52,7 +52,7 @@ class Site:
     token: str
     folder: str
     settings: Path | None
-    #: An expression of pytest that chooses cases of the suite; "" for all.
+    #: A part of the suite, FILE.py or FILE.py::CASE; "" for all.
     only: str
 
     def command(self, words: Sequence[str], folder: Path, *path: Path) -> tuple[int, list[str]]:
@@ -82,8 +82,7 @@ class Site:
 
 
 def _conformance(site: Site) -> StepResult:
-    words = [conformance.SUITE, *(["-k", site.only] if site.only else [])]
-    found = conformance.asked(site.proxy, site.token, words)
+    found = conformance.asked(site.proxy, site.token, *filter(None, [site.only]))
     if found.problem:
         return StepResult(Outcome.FAILED, tuple(found.problem.splitlines()[-SHOWN_LINES:]))
     other = conformance.of_minicluster([*found.differing])
@@ -176,7 +175,7 @@ def parser() -> argparse.ArgumentParser:
     which.add_argument("--proxy", default="", help="a server that runs; YT_TOKEN has its token")
     made.add_argument("--folder", default="//tmp", help="where trials make folders of their own")
     made.add_argument("--settings", type=Path, help="a TOML file with keys that jobs need there")
-    made.add_argument("--only", default="", help="cases of the suite, as `pytest -k` takes them")
+    made.add_argument("--only", default="", help="a part of the suite: FILE.py::CASE")
     made.add_argument("--steps", nargs="+", choices=[*STEPS], default=[*STEPS])
     made.add_argument("--report", type=Path, default=ROOT / "docs" / "real", metavar="FOLDER")
     made.add_argument("--issue", type=Path, default=ISSUE, metavar="FILE")

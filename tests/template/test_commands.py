@@ -110,10 +110,13 @@ _TARGETS = f"{HERE}::test_a_target_of_a_page_is_there_with_its_words"
 _TOO_LONG = "a test of all tests, or minutes: CI calls it, and the pieces have tests of their own"
 PROJECTS = (
     r"make (provision rows status|tables|run|stop|submit(?: REPLACE=1)?|logs FOLLOW=1|rewind .*"
-    r"|lint test demo|adopt .*|preview .*|approve"
-    r"|(provision|check|migrate|stop|status) +CONFIG.*)"
+    r"|provision rows CONFIG=.*|lint test demo|adopt .*|preview .*|approve"
+    r"|(provision|check|migrate|stop|status|run) +CONFIG.*)"
 )
-OURS = r"make (test|lint|lint test site audit|demo.*|test-quick|dist|proof( ONLY='CASE')?)"
+OURS = (
+    r"make (test|real( PROXY=.*)?|lint|lint test site audit|demo.*|test-quick|dist"
+    r"|proof( ONLY='CASE')?)"
+)
 LEFT_OUT = {
     PROJECTS: LeftOut(f"a cluster's part is in {YTSTREAM}; {_TOO_LONG}", _TARGETS),
     OURS: LeftOut(_TOO_LONG, f"{HERE}::test_a_target_of_the_template_is_there"),
@@ -140,6 +143,9 @@ LEFT_OUT = {
     r"\.venv/bin/python -m minicluster": LeftOut(
         "it serves until it is stopped", f"{README}"
         "::test_its_commands_fill_the_queue_of_a_minicluster",
+    ),
+    r"docker compose (up --detach|down --volumes)": LeftOut(
+        "it needs Docker", "tests/template/test_real.py::test_the_recipe_starts_the_same_server",
     ),
     r"export (CONFIG=config/production\.toml )?YT_TOKEN=\.\.\.": LeftOut(
         "it names a secret", f"{TOOLS}/submitting/test_submission.py"

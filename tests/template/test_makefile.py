@@ -20,8 +20,8 @@ OFFERED = {
         "lint", "audit", "site", "picture", "release", "locks",
     ],
     "project": [
-        "help", "setup", "demo", "real", "test", "adopt", "approve", "preview", "lint", "format", "lock",
-        "tables", "confs", "rows",
+        "help", "setup", "demo", "real", "test", "adopt", "approve", "preview", "lint", "format",
+        "lock", "tables", "confs", "rows",
         "provision", "check", "run", "stop", "drain", "submit", "logs", "status", "why", "metrics",
         "page", "rewind", "migrate", "replay-rejected", "ops", "outdated",
     ],

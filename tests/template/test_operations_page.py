@@ -89,6 +89,7 @@ ELSEWHERE = {
     "make lint": "tests/template/test_generated.py",
     "make lint test demo": "tests/template/test_running.py",
     "make outdated": "tests/template/test_origin.py",
+    "make real": "tests/template/test_real.py",
 }
 
 

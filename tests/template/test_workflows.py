@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -19,15 +20,16 @@ from ytstream import cli
 from ytstream_tools.replay.rehearsal import DIFFERS
 
 OURS = ROOT / ".github/workflows/ci.yml"
+REAL = ROOT / ".github/workflows/real.yml"
 ZIZMOR = ROOT / ".venv-tools/bin/zizmor"
 _USES = re.compile(r"uses: (\S+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$", re.MULTILINE)
 
 
-@pytest.fixture(params=["ours", "ci.yml", "release.yml"])
+@pytest.fixture(params=["ours", "real", "ci.yml", "release.yml"])
 def workflow(request: pytest.FixtureRequest, generate: Generate) -> str:
     """The text of a workflow."""
-    name = request.param
-    made = OURS if name == "ours" else generate(ci="github") / ".github/workflows" / name
+    ours, name = {"ours": OURS, "real": REAL}, request.param
+    made = ours[name] if name in ours else generate(ci="github") / ".github/workflows" / name
     return made.read_text(encoding="utf-8")
 
 
@@ -42,8 +44,10 @@ def test_every_action_is_the_commit_of_the_one_list(workflow: str) -> None:
 def test_a_job_may_read_the_repository_and_nothing_else(workflow: str) -> None:
     described: dict[str, Any] = yaml.safe_load(workflow)
     assert described["permissions"] == {}
-    for job in described["jobs"].values():
-        assert job["permissions"] == {"contents": "read"}
+    for name, job in described["jobs"].items():
+        # An issue is opened by a job of its own, which runs nothing of a pull request.
+        issues = {"issues": "write"} if name == "issue" else {}
+        assert job["permissions"] == {"contents": "read", **issues}
         (checkout,) = (s for s in job["steps"] if s.get("uses", "").startswith("actions/checkout"))
         assert checkout["with"]["persist-credentials"] is False
         assert job["timeout-minutes"] <= 120
@@ -124,8 +128,22 @@ def test_ours_calls_what_a_person_calls() -> None:
     assert all(f"\n{word}: " in makefile for word in runs[0].split()[1:])
 
 
-def test_the_versions_of_python_and_java_are_those_of_the_one_list() -> None:
-    text = OURS.read_text()
+def test_the_real_server_is_tried_weekly_by_hand_and_where_it_is_spoken_to() -> None:
+    described: dict[Any, Any] = yaml.safe_load(REAL.read_text())
+    on = described[True]  # YAML's `on`
+    assert on.keys() == {"schedule", "workflow_dispatch", "pull_request"}
+    for path in on["pull_request"]["paths"]:
+        assert [*ROOT.glob(path.removesuffix("/**"))], path
+    run, issue = described["jobs"].values()
+    steps = [step["run"] for step in (*run["steps"], *issue["steps"]) if "run" in step]
+    assert steps == ["make real", ".ci/report", ".ci/issue"]
+    assert all(os.access(ROOT / step, os.X_OK) for step in steps[1:])
+    assert "github.event_name != 'pull_request'" in issue["if"]
+
+
+@pytest.mark.parametrize("file", [OURS, REAL], ids=lambda file: file.stem)
+def test_the_versions_of_python_and_java_are_those_of_the_one_list(file: Path) -> None:
+    text = file.read_text()
     assert {*re.findall(r'python-version: "(.*)"', text)} == {versions.pin("python")}
     assert {*re.findall(r'java-version: "(.*)"', text)} == {versions.pin("java")}
     assert {*re.findall(r"runs-on: (.*)", text)} == {versions.pin("runner")}

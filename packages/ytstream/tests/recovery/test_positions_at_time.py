@@ -326,8 +326,8 @@ def test_drain_of_a_job_that_does_not_run_is_refused(provisioned_of: ContextOf) 
 
 #: These change nothing on the cluster.
 READING = {
-    "check", "status", "metrics", "page", "logs", "demo", "real", "tables", "confs", "alerts", "rehearse",
-    "capture", "complete-until", "why", "adopt", "approve", "preview",
+    "check", "status", "metrics", "page", "logs", "demo", "real", "tables", "confs", "alerts",
+    "rehearse", "capture", "complete-until", "why", "adopt", "approve", "preview",
 }  # fmt: skip
 
 
