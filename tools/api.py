@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.support.project import ROOT
 from ytstream import Column, Job
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees.one_to_one import ACCEPTABLE
 from ytstream.recovery.output_ownership import SHARED
 from ytstream.settings.job_settings import Settings, late_rows_of
@@ -54,7 +55,7 @@ The columns of the output `rejected`, for `OUTPUTS` in `tables.py`: `"rejected":
 columns are the position of the row in its queue. With several queues, `queue_id` comes first."""
 ERRORS = """\
 Raise it in your own code to end the job with a message: `raise JobError("the feed is closed")`.
-[Log messages](log.md#codes) lists the codes."""
+[Log messages](log.md#codes) says where you find the code of an error."""
 ACCEPT = (
     ("join:unique-key", "`idempotent`", "each join with a table finds at most one row for a row of "
      "the queue, and the same row when a batch runs again"),
@@ -96,6 +97,7 @@ def page() -> str:
         "## `JobError`",
         _code(_signature(_method(errors, "JobError", "__init__"), "JobError")),
         f"{_doc(_find(errors, 'JobError'))}\n\n{ERRORS}",
+        f"### Error codes\n\n{_codes()}",
         f"## `RestartableError`\n\n{_doc(_find(errors, 'RestartableError'))}",
         f"## Sample\n\n{_doc(_find(sample, 'Sample'))}",
         "```python\nfrom ytstream.demo.sample import Sample\n```",
@@ -231,6 +233,23 @@ def _toml(key: Field[object]) -> str:
         case ():
             return "`[]`"
     return ""
+
+
+def _codes() -> str:
+    """Return the table of the error codes, with who fixes each."""
+    path = RUNTIME / "errors/error_codes.py"
+    found: list[tuple[str, str, str]] = []
+    group, text = "", ""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r" +# -- (.+?) -+$", line):
+            group = heading[1]
+        elif comment := re.match(r" +#: (.+)", line):
+            text = _markdown(comment[1])
+        elif name := re.match(r" +([A-Z_]+) = auto\(\)", line):
+            found.append((f"`{ErrorCode[name[1]]}`", text, group))
+    if [code for code, _, _ in found] != [f"`{code}`" for code in ErrorCode]:
+        raise LookupError(f"{path}: a code without a comment of one line")
+    return _table(("code", "what is wrong", "who fixes it"), iter(found))
 
 
 def _signature(node: ast.FunctionDef, name: str = "") -> str:

@@ -11,6 +11,7 @@ import pytest
 import ytstream
 from tests.template.test_generated import CONFIG_KEYS
 from tools import api
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.settings.submit_section import SubmitSection
 
 PAGE = api.PAGE.read_text(encoding="utf-8")
@@ -27,6 +28,11 @@ def test_the_page_is_made_of_the_code() -> None:
 def test_it_has_every_public_name() -> None:
     named = set(re.findall(r"^## `(\w+)`", PAGE, re.MULTILINE))
     assert named == {*ytstream.__all__} - {"__version__"}
+
+
+def test_it_has_every_error_code() -> None:
+    codes = PAGE.partition("### Error codes")[2].partition("\n## ")[0]
+    assert _first_cells(codes) == {*ErrorCode}
 
 
 def test_it_has_every_key_of_the_configuration() -> None:

@@ -1,64 +1,64 @@
-"""The codes of the errors: what programs compare, where people read the message.
+"""Error codes: what programs compare instead of the message.
 
-A message may be worded in another way with any version. A code keeps its name and its meaning.
+A message may change with any version. A code keeps its name and its meaning.
 """
 
 from enum import StrEnum, auto
 
 
 class ErrorCode(StrEnum):
-    """What is wrong, grouped by who corrects it. docs/log.md lists them."""
+    """What is wrong, grouped by who fixes it. docs/api.md lists them, from these comments."""
 
-    # -- The author of the job: job.py, tables.py, transform.py, sample/ -------------------------
+    # -- the job's author ------------------------------------------------------------------------
 
-    #: Raised by the user's code itself, which named no code.
+    #: Your own code raised a JobError without a code.
     USER = auto()
-    #: An error that the user's code did not raise on purpose.
+    #: Your code failed with another exception.
     USER_CODE = auto()
-    #: job.py: a value, or a pair of values that do not go together.
+    #: job.py: a value is invalid, or two values do not go together.
     JOB = auto()
-    #: tables.py: a column, or columns that transform() does not return.
+    #: tables.py: a column is invalid, or transform() returns other columns.
     TABLES = auto()
-    #: REJECT: a condition that is not valid SQL, or gives more than one answer.
+    #: REJECT: a condition is not valid SQL, or not deterministic.
     REJECT = auto()
-    #: REFERENCE, or the table that it describes.
+    #: REFERENCE, or its table, is invalid.
     REFERENCE = auto()
-    #: An operator of transform() that the guarantee or the processing excludes.
+    #: transform() uses an operator that the guarantee or processing type excludes.
     PLAN = auto()
-    #: A module that the job imports and that its nodes do not have.
+    #: The job imports a module that the nodes do not have.
     PACKAGES = auto()
-    #: sample/ or a unit test.
+    #: sample/ or a unit test is invalid.
     SAMPLE = auto()
     #: Two rows of one batch have the same key.
     DUPLICATE_KEY = auto()
-    #: A null in a required column.
+    #: A required column has a null.
     REQUIRED_NULL = auto()
     #: A batch skips more rows than `reject_limit` allows.
     TOO_MANY_REJECTED = auto()
-    #: A transaction would touch more rows of a tablet than the cluster allows.
+    #: A transaction would write more rows to a tablet than the cluster allows.
     BATCH_TOO_LARGE = auto()
     #: Spark fails on the rows of a batch, and a retry would fail the same way.
     BATCH_FAILED = auto()
-    #: The command needs another kind of job.
+    #: The command does not work with this processing type or guarantee.
     NOT_FOR_THIS_JOB = auto()
     #: doctor: the path has no streaming query.
     NO_STREAM = auto()
 
-    # -- The person at the command ---------------------------------------------------------------
+    # -- you, at the command ---------------------------------------------------------------------
 
-    #: An argument, or two that do not go together.
+    #: An argument is invalid, or two do not go together.
     USAGE = auto()
-    #: The configuration file.
+    #: The configuration file is invalid.
     CONFIG = auto()
     #: YT_TOKEN is missing, or the cluster refuses it.
     TOKEN = auto()
     #: The configuration and the environment name different clusters, or the wrong kind of one.
     OTHER_CLUSTER = auto()
-    #: A file or folder that is missing, damaged, or would be overwritten.
+    #: A file or folder is missing or damaged, or would be overwritten.
     FILE = auto()
-    #: The command has to run in the job's repository.
+    #: The command must run in the job's repository.
     NO_REPOSITORY = auto()
-    #: git does not know the commit, or nothing tells which one is deployed.
+    #: git does not know the commit, or the deployed commit is unknown.
     COMMIT_UNKNOWN = auto()
     #: The address to listen on is taken.
     ADDRESS_TAKEN = auto()
@@ -72,7 +72,7 @@ class ErrorCode(StrEnum):
     NO_BATCH = auto()
     #: The command has no rows to work on.
     NO_ROWS = auto()
-    #: Nothing tells when the rows were written.
+    #: It is unknown when the rows were written.
     NO_TIMESTAMP = auto()
     #: The job has no watermark yet.
     NO_WATERMARK = auto()
@@ -81,55 +81,55 @@ class ErrorCode(StrEnum):
     #: A replay may replace newer rows by older ones.
     REPLAY_UNSAFE = auto()
 
-    # -- Who installs: Java, Spark, SPYT, the disk -----------------------------------------------
+    # -- who installs Java, Spark and SPYT -------------------------------------------------------
 
     #: Java is missing, too old, or does not start.
     JAVA = auto()
-    #: A package is not installed here.
+    #: A package is not installed.
     NOT_INSTALLED = auto()
-    #: SPYT or Spark is of another version than this runtime needs.
+    #: This runtime needs another version of SPYT or Spark.
     SPYT_VERSION = auto()
     #: SPYT's patch of Spark is not in effect.
     SPYT_PATCH = auto()
-    #: A setting of Spark that excludes the guarantee, or with which Spark does not start.
+    #: A Spark setting breaks the guarantee, or Spark does not start with it.
     SPARK_CONF = auto()
-    #: Java cannot load a library from its folder for temporary files.
+    #: Java cannot load a library from its temporary folder.
     TEMPORARY_FOLDER = auto()
     #: A disk of this machine or of the driver is full.
     DISK_FULL = auto()
     #: Spark's JVM has ended or does not answer.
     JVM_ENDED = auto()
 
-    # -- The cluster's owners --------------------------------------------------------------------
+    # -- the cluster's administrators ------------------------------------------------------------
 
-    #: An object of the job is missing or differs: `check` lists them, `provision` makes them.
+    #: An object of the job is missing or differs. `check` lists them, `provision` creates them.
     NOT_PROVISIONED = auto()
-    #: A right is missing.
+    #: A permission is missing.
     PERMISSION = auto()
-    #: An account, bundle, medium or pool that is missing or full.
+    #: An account, bundle, medium or pool is missing or full.
     QUOTA = auto()
     #: The cluster runs no operations.
     NO_OPERATIONS = auto()
 
-    # -- Who is on call: the way of the job through its queues -----------------------------------
+    # -- who is on call --------------------------------------------------------------------------
 
     #: A newer instance of the job has started: exit code 3.
     SUPERSEDED = auto()
     #: Another instance of the job is running.
     ANOTHER_INSTANCE = auto()
-    #: A lock stays after its instance.
+    #: A lock outlives its instance.
     LOCKED = auto()
     #: The query failed as often as `most_failures` allows.
     GAVE_UP = auto()
     #: The job's process was killed.
     KILLED = auto()
-    #: A process or operation was asked to end and has not ended in time.
+    #: A process or operation did not end in time.
     STOP_LATE = auto()
     #: The ledger has lost its head row.
     HEAD_LOST = auto()
     #: A row of the ledger is malformed.
     LEDGER_DAMAGED = auto()
-    #: The job ran before there were ledgers.
+    #: The job ran with a version that had no ledger.
     NO_LEDGER = auto()
     #: An object belongs to another job.
     FOREIGN_OBJECT = auto()
@@ -139,15 +139,15 @@ class ErrorCode(StrEnum):
     OUTPUT_FILLED = auto()
     #: A static output cannot be published yet.
     NOT_PUBLISHED = auto()
-    #: The job differs from the one that the ledger knows: `migrate`.
+    #: The job has changed since its last start: `migrate`.
     JOB_CHANGED = auto()
     #: The configuration names a queue that the job has not read.
     QUEUE_ADDED = auto()
-    #: The configuration does not name a queue any more.
+    #: The configuration no longer names a queue.
     QUEUE_REMOVED = auto()
     #: A queue was dropped and recreated.
     QUEUE_RECREATED = auto()
-    #: A queue has other tablets than before.
+    #: A queue was resharded.
     QUEUE_RESHARDED = auto()
     #: A queue's columns were altered while a batch read them.
     QUEUE_ALTERED = auto()
@@ -155,43 +155,43 @@ class ErrorCode(StrEnum):
     ROWS_TRIMMED = auto()
     #: Something else has moved the consumer.
     CONSUMER_MOVED = auto()
-    #: The partitions of a queue are not those that the ledger knows.
+    #: The partitions of a queue differ from those in the ledger.
     PARTITIONS_CHANGED = auto()
-    #: Nothing tells where the job was: name a row.
+    #: It is unknown how far the job was: name a row.
     POSITION_UNKNOWN = auto()
     #: The checkpoint is missing or older than the ledger.
     STATE_LOST = auto()
-    #: The state cannot be read, or was made by another transform().
+    #: The state cannot be read, or another transform() made it.
     STATE_DAMAGED = auto()
-    #: The state was made with other settings.
+    #: The state needs other settings.
     STATE_MISMATCH = auto()
     #: An entry of the checkpoint cannot be read.
     CHECKPOINT_DAMAGED = auto()
 
-    # -- Who deploys -----------------------------------------------------------------------------
+    # -- who deploys -----------------------------------------------------------------------------
 
     #: `submit` found something that must be corrected first.
     PREFLIGHT = auto()
     #: spark-submit failed.
     SUBMIT_FAILED = auto()
-    #: Another `submit` is at work.
+    #: Another `submit` is running.
     ANOTHER_SUBMIT = auto()
     #: The driver failed before its first batch.
     FIRST_BATCH = auto()
-    #: There was no batch in time.
+    #: The first batch did not come in time.
     FIRST_BATCH_LATE = auto()
-    #: The cluster does not know the operation any more.
+    #: The cluster no longer knows the operation.
     OPERATION_GONE = auto()
     #: This version was refused before.
     VERSION_REFUSED = auto()
-    #: The running version could not be started again.
+    #: The running version could not be restored.
     NO_ROLLBACK = auto()
-    #: The version before was started again, and has no batch.
+    #: The previous version was restored, but has no batch.
     ROLLBACK_FAILED = auto()
 
-    # -- Nobody: a running job tries again -------------------------------------------------------
+    # -- nobody: the job retries -----------------------------------------------------------------
 
-    #: A failure without a code of its own.
+    #: Any other failure.
     TRANSIENT = auto()
     #: The cluster does not answer.
     OUTAGE = auto()
@@ -199,12 +199,12 @@ class ErrorCode(StrEnum):
     UNMOUNTED = auto()
     #: No batch and no task has finished for too long.
     STALLED = auto()
-    #: Spark would read, or has read, other rows than the ledger says.
+    #: Spark would read other rows than the ledger says.
     OTHER_ROWS = auto()
     #: Other processes write the ledger at the same time.
     LEDGER_BUSY = auto()
 
-    # -- The authors of this runtime -------------------------------------------------------------
+    # -- us: please report it --------------------------------------------------------------------
 
-    #: An exception that nothing here expects.
+    #: An unexpected exception.
     UNEXPECTED = auto()

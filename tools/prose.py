@@ -1,0 +1,100 @@
+"""`python -m tools.prose [FILE ...]`: words that pages should not use, and crowded sentences.
+
+words.toml has the words. Code, in blocks and in a line, is not read. Without files: the pages that
+people read, and the questions of cookiecutter.json.
+
+proselint and harper know no words of one's own; of what they found on these pages nothing was a
+mistake.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.example import ROOT
+
+WORDS = Path(__file__).with_name("words.toml")
+PAGES = (
+    "*.md",
+    "docs/**/*.md",
+    "templates/**/*.md",
+    "{{cookiecutter.project_slug}}/**/*.md",
+    "cookiecutter.json",
+)
+#: History: what was once written stays.
+KEPT = ("CHANGELOG.md",)
+#: Code in Markdown, Jinja's statements and addresses of links; a text inside {{ }} is prose.
+_CODE = re.compile(r"^ *```.*?^ *```|``.+?``|`[^`\n]*`|\{%.*?%\}|\]\([^)\n]*\)", re.M | re.S)
+_PARAGRAPH = re.compile(
+    r"(?:^(?! *[-|#\d]|\s*$).+\n?|^ *(?:- |\d+\. ).+\n?)(?:^(?! *[-|#]|\s*$).+\n?)*", re.M
+)
+
+
+class Finding(NamedTuple):
+    """Something to write in another way."""
+
+    file: str
+    line: int
+    found: str
+    better: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.found!r}: {self.better}"
+
+
+def rules(path: Path = WORDS) -> Mapping[re.Pattern[str], str]:
+    """Return what to look for, and what to write instead."""
+    listed = tomllib.loads(path.read_text(encoding="utf-8"))["instead"]
+    return {
+        re.compile(rf"(?<![\w/-])(?:{words})(?![\w-])", re.IGNORECASE): better
+        for words, better in listed.items()
+    }
+
+
+def findings(file: str, text: str, wanted: Mapping[re.Pattern[str], str]) -> Iterator[Finding]:
+    """Yield what is wrong with the prose of a page."""
+    prose = _CODE.sub(lambda code: re.sub(r"[^\n]", "`", code[0]), text)
+    flat = prose.replace("\n", " ")  # the same places, with phrases that cross a line
+    for pattern, better in wanted.items():
+        for found in pattern.finditer(flat):
+            yield Finding(file, _line(text, found.start()), found[0], better)
+    for paragraph in _PARAGRAPH.finditer(prose):
+        if paragraph[0].count(";") > 1:
+            at = paragraph.start() + paragraph[0].index(";")
+            yield Finding(file, _line(text, at), ";", "one semicolon in a paragraph is enough")
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def pages() -> list[Path]:
+    """Return the pages that people read."""
+    found = {path for pattern in PAGES for path in ROOT.glob(pattern)}
+    return sorted(path for path in found if path.name not in KEPT)
+
+
+def main(names: list[str]) -> int:
+    """Print what is found; return 1 if there is any."""
+    wanted = rules()
+    found = [
+        finding
+        for path in (map(Path, names) if names else pages())
+        for finding in findings(
+            str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path),
+            path.read_text(encoding="utf-8"),
+            wanted,
+        )
+    ]
+    for finding in sorted(found):
+        print(finding)
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
