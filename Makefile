@@ -143,11 +143,12 @@ fuzz: setup-4.1 ## random requests to the minicluster, then random sequences of 
 bench: setup ## jobs beside SPYT's listing, as tables and as files: eight rows, most of an hour
 	@$(BIN)/python -m bench
 
-lint: installed-4.1 ## ruff, mypy --strict, the layers of the packages, over the template's own sources
+lint: installed-4.1 ## ruff, mypy --strict, the layers of the packages, the words of the pages
 	@$(BIN)/ruff check --config pyproject.toml .
 	@$(BIN)/ruff format --config pyproject.toml --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports pyproject.toml --no-cache --no-logo
+	@$(BIN)/python -m tools.prose
 
 audit: installed-4.1 installed-tools ## zizmor, over this repository's workflow and the generated ones
 	@$(BIN)/python -m tools.audit "$(VENV_TOOLS)/bin/zizmor"

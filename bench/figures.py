@@ -142,7 +142,7 @@ class Busy:
         """One line."""
         return (
             f"meanwhile other work took {self.others:.0%} of the processors, the hypervisor "
-            f"{self.stolen:.0%}; {self.idle:.0%} were idle"
+            f"{self.stolen:.0%}, and {self.idle:.0%} were idle"
         )
 
 

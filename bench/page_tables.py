@@ -186,7 +186,7 @@ def rounds(cases: Stored) -> Iterator[str]:
             rows.append((way.name, "rows per second", *(f"{rate:,.0f}" for rate in way.rates)))
             seconds = (f"{value:.2f}" for value in way.own)
             rows.append((way.name, "CPU seconds per million", *seconds))
-        yield f"`{name}`, batches of {found['batch_rows']:,} rows; {busy(found).text}."
+        yield f"`{name}`, batches of {found['batch_rows']:,} rows: {busy(found).text}."
         yield ""
         yield from table(*rows)
 

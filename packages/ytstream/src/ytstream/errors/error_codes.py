@@ -182,7 +182,7 @@ class ErrorCode(StrEnum):
     FIRST_BATCH_LATE = auto()
     #: The cluster no longer knows the operation.
     OPERATION_GONE = auto()
-    #: This version was refused before.
+    #: This version was rolled back before.
     VERSION_REFUSED = auto()
     #: The running version could not be restored.
     NO_ROLLBACK = auto()
