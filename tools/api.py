@@ -207,7 +207,7 @@ def _keys(path: Path, of: type) -> str:
         (
             f"`[{key.name}]`" if key.name in TABLES else f"`{key.name}`",
             _toml(key),
-            str(key.metadata["wanted"]),
+            _wanted(str(key.metadata["wanted"])),
             comments[key.name],
         )
         for key in fields(of)
@@ -215,7 +215,12 @@ def _keys(path: Path, of: type) -> str:
     return _table(("key", "default", "value", "meaning"), rows)
 
 
-#: Keys that are tables in a file of their own section.
+def _wanted(text: str) -> str:
+    """Return what a value may be, with its example as code."""
+    return re.sub(r"(?<=such as )(.+?)(?=, with |$)|\[submit\]", lambda one: f"`{one[0]}`", text)
+
+
+#: Keys whose value is a table of the file.
 TABLES = {"outputs", "spark", "submit"}
 
 

@@ -71,7 +71,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         prog="python -m minicluster", description="A YTsaurus cluster in memory, on the loopback."
     )
     parser.add_argument(
-        "--ready-file", type=Path, help="written, as JSON with the addresses, when it serves"
+        "--ready-file", type=Path, help="write the addresses to this file, as JSON, once it serves"
     )
     port = "default: %(default)s; 0 takes a free one"
     parser.add_argument("--http-port", type=int, default=DEFAULT_HTTP_PORT, help=port)
@@ -80,7 +80,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rpc-proxies", type=int, default=default, help=proxies)
     parser.add_argument("--log", action="store_true", help="print each request")
     parser.add_argument(
-        "--operations", action="store_true", help="run vanilla operations; publish Spark and SPYT"
+        "--operations",
+        action="store_true",
+        help="run vanilla operations, and publish Spark and SPYT",
     )
     python = "the Python of the nodes, a program; default: one with what SPYT needs alone"
     parser.add_argument("--node-python", type=Path, help=python)
@@ -90,7 +92,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--spark-home", type=Path, action="append", default=[], metavar="FOLDER", help=spark
     )
-    parser.add_argument("--load", type=Path, help="a state that was saved before")
+    parser.add_argument("--load", type=Path, help="load a saved state")
     owned = "end, and remove this folder, when standard input closes: its owner has died"
     parser.add_argument("--owned", type=Path, metavar="FOLDER", help=owned)
     options = parser.parse_args(arguments)

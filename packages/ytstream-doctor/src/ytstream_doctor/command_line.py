@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("doctor", help=what, description=what)
     command.add_argument("path", metavar="PATH", type=Path, help="the job's folder, or one file")
     command.add_argument(
-        "--proxy", metavar="P", help="the cluster: look at the job's tables too (token: YT_TOKEN)"
+        "--proxy", metavar="P", help="the cluster: also check the job's tables (token: YT_TOKEN)"
     )
     command.add_argument(
         "--accept",
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         choices=sorted(RULES),
-        help="leave out a rule that was looked into; may be given several times",
+        help="skip a rule that you have checked. You can repeat it",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
     return parser

@@ -85,9 +85,13 @@ def parser() -> argparse.ArgumentParser:
         added = commands.add_parser(
             command.name, help=command.help, description=command.description
         )
-        added.add_argument("--config", metavar="FILE", type=Path, help="of the job's repository")
-        added.add_argument("--proxy", metavar="P", help="the cluster; default: YT_PROXY")
-        added.add_argument("--ledger", metavar="PATH", help="the job's ledger: it says the rest")
+        added.add_argument(
+            "--config", metavar="FILE", type=Path, help="the configuration of the job's repository"
+        )
+        added.add_argument("--proxy", metavar="P", help="the cluster (default: YT_PROXY)")
+        added.add_argument(
+            "--ledger", metavar="PATH", help="the job's ledger, which has the job's settings"
+        )
         command.add_to(added)
     fleet.add_to(commands.add_parser(fleet.NAME, help=fleet.HELP, description=fleet.HELP))
     commands.add_parser("dashboard", help="Print a Grafana dashboard for what `metrics` serves.")

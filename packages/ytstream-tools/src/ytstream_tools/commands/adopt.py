@@ -58,7 +58,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queue", metavar="PATH", help=said)
     said = "read a file instead of a queue: .jsonl, .yson, .parquet, .csv"
     parser.add_argument("--from", dest="file", type=Path, metavar="FILE", help=said)
-    parser.add_argument("--count", type=positive, default=1_000, help="rows; default: 1000")
+    parser.add_argument(
+        "--count", type=positive, default=1_000, help="rows to take (default: 1000)"
+    )
     said = "which rows; default: newest"
     parser.add_argument("--take", choices=("newest", "spread"), default="newest", help=said)
     said = "hide the values of these columns: equal ones stay equal"
@@ -71,7 +73,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMAND = Command(
     name="adopt",
-    help="Write tables.py, sample rows and a first transform() from a queue; only reads there.",
+    help="Write tables.py, sample rows and a first transform() from a queue. Only reads the queue.",
     run=_run,
     arguments=_arguments,
     tables=RequiredTables.NONE,

@@ -26,7 +26,7 @@ def _offline(job: Job, _: Settings, __: Path) -> int:
 
 COMMAND = Command(
     name="approve",
-    help="Write the outputs of the sample rows to sample/expected/; `make test` compares them.",
+    help="Write the outputs of the sample rows to sample/expected/, for `make test`.",
     offline=_offline,
     starts_jvm=True,
 )

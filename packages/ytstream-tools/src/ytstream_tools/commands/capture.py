@@ -31,15 +31,17 @@ def names(text: str) -> list[str]:
 def _arguments(parser: argparse.ArgumentParser) -> None:
     said = "epoch and number as in the log, or `failed`: the one after the last"
     parser.add_argument("batch", nargs="?", metavar="BATCH", help=said)
-    parser.add_argument("--rejected", metavar="REASON", help="rows that REJECT keeps out")
     parser.add_argument(
-        "--without", type=names, default=(), metavar="COLUMN,...", help="columns to leave out"
+        "--rejected", metavar="REASON", help="rows that REJECT rejected for this reason"
+    )
+    parser.add_argument(
+        "--without", type=names, default=(), metavar="COLUMN,...", help="columns to skip"
     )
 
 
 COMMAND = Command(
     name="capture",
-    help="Save the rows of a batch as a folder of the repository's tests; `make test` runs them.",
+    help="Save the rows of a batch as a test of the repository.",
     run=_run,
     arguments=_arguments,
     tables=RequiredTables.MOUNTED,

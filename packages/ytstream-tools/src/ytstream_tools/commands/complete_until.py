@@ -17,7 +17,7 @@ def _run(context: JobContext, _: argparse.Namespace) -> None:
 
 COMMAND = Command(
     name="complete-until",
-    help="Show a time before which every row is in the outputs; the watermark of a job with state.",
+    help="Print a time before which every row is in the outputs, or the watermark of the state.",
     run=_run,
     tables=RequiredTables.MOUNTED,
 )

@@ -19,6 +19,6 @@ def _offline(job: Job, settings: Settings, config: Path) -> int:
 
 COMMAND = Command(
     name="confs",
-    help="Show every Spark and checkpoint setting with its reason, and [submit] with its files.",
+    help="Show every Spark setting with its reason, and [submit] with the file of each value.",
     offline=_offline,
 )

@@ -16,7 +16,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
 COMMAND = Command(
     name="drain",
-    help="Wait until the job has read the rows that are there now, and stop it.",
+    help="Wait until the job has read all current rows, then stop it.",
     run=_run,
     tables=RequiredTables.MOUNTED,
     changes="the ledger, which holds the request to stop",

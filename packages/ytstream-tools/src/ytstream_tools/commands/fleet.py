@@ -38,10 +38,10 @@ def run(given: argparse.Namespace) -> int:
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
-    parser.add_argument("--proxy", metavar="P", help="the cluster; default: YT_PROXY")
+    parser.add_argument("--proxy", metavar="P", help="the cluster (default: YT_PROXY)")
     parser.add_argument(
         "--under", metavar="FOLDER", action="append", default=[],
-        help="also look for ledgers below this folder; may be repeated. Jobs with an operation of "
+        help="also find ledgers below this folder. You can repeat it. Jobs with an operation of "
         "the last two days are found without it",
     )  # fmt: skip
     show = parser.add_mutually_exclusive_group()

@@ -14,12 +14,12 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--follow", action="store_true", help="until the operation ends")
+    parser.add_argument("--follow", action="store_true", help="continue until the operation ends")
 
 
 COMMAND = Command(
     name="logs",
-    help="Show what driver and executors of the job's operation have written.",
+    help="Show the output of the job's driver and executors.",
     run=_run,
     arguments=_arguments,
     tables=RequiredTables.NONE,

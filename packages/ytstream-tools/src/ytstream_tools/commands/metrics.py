@@ -16,7 +16,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--once", action="store_true", help="print them and end")
+    parser.add_argument("--once", action="store_true", help="print them and exit")
     loopback = "default: only this machine can ask"
     parser.add_argument("--address", default="127.0.0.1", metavar="A", help=loopback)
     parser.add_argument("--port", type=int, default=9464, help="default: 9464")
@@ -24,7 +24,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMAND = Command(
     name="metrics",
-    help="Serve lag, rows, batches and state for Prometheus; needs no driver.",
+    help="Serve lag, rows, batches and state to Prometheus. Needs no driver.",
     run=_run,
     arguments=_arguments,
     tables=RequiredTables.MOUNTED,

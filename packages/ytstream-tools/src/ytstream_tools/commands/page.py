@@ -35,7 +35,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMAND = Command(
     name="page",
-    help="Write one HTML file with lag, rate, batches and rejected rows; needs only the ledger.",
+    help="Write an HTML file with lag, rate, batches and rejected rows. Needs only the ledger.",
     run=_run,
     arguments=_arguments,
     tables=RequiredTables.NONE,

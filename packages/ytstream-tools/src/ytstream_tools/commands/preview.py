@@ -31,14 +31,14 @@ def _without_cluster(context: JobContext, given: argparse.Namespace) -> int:
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rows", type=positive, default=20, help="rows to show; default: 20")
+    parser.add_argument("--rows", type=positive, default=20, help="rows to show (default: 20)")
     said = "go on, and show them again whenever a file is saved"
     parser.add_argument("--watch", action="store_true", help=said)
 
 
 COMMAND = Command(
     name="preview",
-    help="Show sample rows, output rows and rejected rows; asks no cluster.",
+    help="Show sample rows, output rows and rejected rows. Needs no cluster.",
     without_cluster=_without_cluster,
     arguments=_arguments,
     starts_jvm=True,

@@ -21,8 +21,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     from ..real.image import IMAGE
 
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--image", default=IMAGE, help="of the container; default: %(default)s")
-    which.add_argument("--proxy", default="", help="a server that runs; without it a container")
+    which.add_argument(
+        "--image", default=IMAGE, help="image of the container (default: %(default)s)"
+    )
+    which.add_argument("--proxy", default="", help="a running server, instead of a container")
     said = "a folder of the server, in which a folder of the trial is made; default: %(default)s"
     parser.add_argument("--folder", default="//tmp", help=said)
     parser.add_argument("--kills", type=positive, default=3, help="default: %(default)s")

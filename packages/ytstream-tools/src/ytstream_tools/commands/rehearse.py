@@ -21,19 +21,23 @@ def _run(context: JobContext, given: argparse.Namespace) -> int:
 def _arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--batches", type=positive, default=20, metavar="N", help="default: the last 20"
+        "--batches", type=positive, default=20, metavar="N", help="the last N batches (default: 20)"
     )
-    which.add_argument("--since", metavar="TIME", help="those since 2026-11-21T10:00 (UTC)")
+    which.add_argument(
+        "--since",
+        metavar="TIME",
+        help="batches that ended after TIME, such as 2026-11-21T10:00 (UTC)",
+    )
     said = "compare with it; default: the one that `submit` has noted"
     parser.add_argument("--commit", metavar="REVISION", help=said)
     parser.add_argument(
-        "--without", type=names, default=(), metavar="COLUMN,...", help="columns not to compare"
+        "--without", type=names, default=(), metavar="COLUMN,...", help="columns to ignore"
     )
 
 
 COMMAND = Command(
     name="rehearse",
-    help="Run the deployed commit and the working tree over the last batches; compare outputs.",
+    help="Run the deployed commit and the working tree over the last batches. Compare outputs.",
     run=_run,
     arguments=_arguments,
     tables=RequiredTables.MOUNTED,

@@ -41,7 +41,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMAND = Command(
     name="replay-rejected",
-    help="Put rejected rows that transform.py accepts now into the outputs; the job may run.",
+    help="Move rejected rows that transform.py now accepts into the outputs. The job can run.",
     run=_run,
     arguments=_arguments,
     starts_jvm=True,

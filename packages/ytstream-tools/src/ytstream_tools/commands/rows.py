@@ -22,7 +22,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMAND = Command(
     name="rows",
-    help="Put rows of sample/rows.py into the queues of a cluster on this machine.",
+    help="Put sample rows into the queues of a minicluster.",
     run=_run,
     arguments=_arguments,
     changes="the queues",

@@ -33,17 +33,17 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--max-lag", type=lag_thresholds.lag, metavar="ROWS|SECONDS",
-        help="exit with 4 if more rows wait, or one waits longer: 5000, or 300s",
+        help="exit with 4 if more rows wait (5000), or one waits longer (300s)",
     )  # fmt: skip
     parser.add_argument(
         "--max-age", type=lag_thresholds.age, metavar="SECONDS",
-        help="exit with 4 if the last batch ended longer ago, for queues that always have rows",
+        help="exit with 4 if the last batch ended longer ago. For queues that always have new rows",
     )  # fmt: skip
 
 
 COMMAND = Command(
     name="status",
-    help="Show queues, offsets, lag and the last batches; needs no driver.",
+    help="Show queues, offsets, lag and the last batches. Needs no driver.",
     run=_run,
     arguments=_arguments,
     tables=RequiredTables.MOUNTED,

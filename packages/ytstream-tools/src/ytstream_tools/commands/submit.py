@@ -47,14 +47,14 @@ def _run(context: JobContext, given: argparse.Namespace) -> int:
 def _arguments(parser: argparse.ArgumentParser) -> None:
     back = "replace the running version; roll back if the new one completes no batch"
     parser.add_argument("--replace", action="store_true", help=back)
-    again = "with --replace: also a version that runs already, or was refused before"
+    again = "with --replace: also replace the same version, or try one that was rolled back"
     parser.add_argument("--force", action="store_true", help=again)
-    parser.add_argument("words", nargs="*", metavar="-- WORD")
+    parser.add_argument("words", nargs="*", metavar="-- WORD", help="arguments of spark-submit")
 
 
 COMMAND = Command(
     name="submit",
-    help="Start the job on the cluster, wait for its first batch; words after -- are its own.",
+    help="Start the job on the cluster and wait for its first batch.",
     run=_run,
     arguments=_arguments,
     tables=RequiredTables.NONE,

@@ -25,7 +25,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMAND = Command(
     name="why",
-    help="Name the most likely cause of the job's trouble, with its command; changes nothing.",
+    help="Name the most likely cause of a problem and the command that fixes it. Changes nothing.",
     tables=RequiredTables.NONE,
     run=_run,
     arguments=_arguments,

@@ -56,15 +56,15 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     roles = ("job", "operator", "rehearsal", "on-call")
     parser.add_argument(
         "--permissions", nargs="?", choices=roles, const="job", metavar="|".join(roles),
-        help="ask the cluster only for these rights; default: those of the job",
+        help="check only the permissions of this role (default: job)",
     )  # fmt: skip
-    whose = "whose rights; default: the token's"
+    whose = "whose permissions (default: the user of the token)"
     parser.add_argument("--user", metavar="NAME", help=whose)
 
 
 COMMAND = Command(
     name="check",
-    help="Verify tables, offsets, session and the plan of transform(); changes nothing.",
+    help="Check tables, offsets, session and the plan of transform(). Changes nothing.",
     run=_run,
     arguments=_arguments,
     tables=RequiredTables.NONE,

@@ -67,10 +67,10 @@ class Command:
         """Add all arguments but --config."""
         self.arguments(parser)
         if self.changes and self.without_cluster is None:
-            what = "show what would be done; changes nothing"
+            what = "only show what would be done"
             parser.add_argument("--dry-run", action="store_true", help=what)
         elif self.changes:
-            what = "show command and files; asks no cluster"
+            what = "only show the command and the files"
             parser.add_argument("--dry-run", action="store_true", help=what)
 
 

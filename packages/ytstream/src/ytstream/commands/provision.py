@@ -17,7 +17,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
 COMMAND = Command(
     name="provision",
-    help="Create, mount and register what the job needs; repeatable.",
+    help="Create, mount and register what the job needs. You can repeat it.",
     run=_run,
     tables=RequiredTables.NONE,
     changes="tables, folders, the consumer and its registrations",

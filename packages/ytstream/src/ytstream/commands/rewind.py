@@ -36,7 +36,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMAND = Command(
     name="rewind",
-    help="Move the job to other rows, with an empty checkpoint: rows are read again or skipped.",
+    help="Move the job to other rows: it reads rows again or skips them. Drops the state.",
     run=_run,
     arguments=_arguments,
     starts_jvm=True,

@@ -35,7 +35,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
 COMMAND = Command(
     name="run",
-    help="Stream until SIGTERM or SIGINT, which let the micro-batch finish.",
+    help="Run the job in this process. On Ctrl-C it finishes its micro-batch.",
     run=_run,
     before=_before,
     starts_jvm=True,

@@ -23,7 +23,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
 COMMAND = Command(
     name="stop",
-    help="Ask the running job, wherever it runs, to finish its micro-batch and end; wait for it.",
+    help="Ask the job, wherever it runs, to finish its micro-batch and end. Waits for it.",
     run=_run,
     tables=RequiredTables.NONE,
     changes="the ledger, which holds the request",
