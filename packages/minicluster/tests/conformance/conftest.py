@@ -53,7 +53,9 @@ def connect(proxy: str, backend: str = "http") -> Any:
 @pytest.fixture(scope="session")
 def proxy() -> Iterator[str]:
     if GIVEN:
-        yield GIVEN
+        # A host gets a scheme: some tests make their own requests. A cluster's name stays one.
+        is_host = "://" not in GIVEN and any(sign in GIVEN for sign in ".:")
+        yield f"http://{GIVEN}" if is_host else GIVEN
     else:
         with testing.start(rpc_proxies=1) as cluster:
             yield f"http://{cluster.http}"

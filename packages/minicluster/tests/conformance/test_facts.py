@@ -357,6 +357,12 @@ def test_a_role_without_a_proxy_finds_none(proxy: str, client: Any) -> None:
 
 
 @over_http
+def test_a_list_of_operations_counts_them_by_tree(proxy: str, client: Any) -> None:
+    """Source: observed, FACTS.md p07"""
+    assert "pool_tree_counts" in _ask(proxy, "get", "list_operations").json()
+
+
+@over_http
 def test_a_get_changes_nothing(proxy: str, client: Any, root: str) -> None:
     """Source: observed, FACTS.md h23"""
     answer = _ask(proxy, "get", "create", type="map_node", path=f"{root}/m")

@@ -69,6 +69,7 @@ def counts(operations: Iterable[Operation]) -> dict[str, Any]:
         "state_counts": dict(Counter(operation.state for operation in listed)),
         "type_counts": {VANILLA: len(listed)} if listed else {},
         "user_counts": {USER: len(listed)} if listed else {},
+        "pool_tree_counts": {},
         "pool_counts": {},
         "failed_jobs_count": sum(operation.count(FAILED) > 0 for operation in listed),
     }

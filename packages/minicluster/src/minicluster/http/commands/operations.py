@@ -183,6 +183,7 @@ def list_jobs(call: Invocation) -> Any:
         "type_counts": {"vanilla": len(found)} if found else {},
         "state_counts": reports.state_counts(found),
         "errors": [],
+        "continuation_token": None,
     }
 
 
