@@ -40,26 +40,26 @@ _LIST = (
     # -- the guarantee ---------------------------------------------------------------------------
     Rule(
         "at-least-once", "repeated",
-        "Neither a transaction nor the key of the output keeps a batch from being written twice. "
-        "A batch that was cut off by a failure or a restart is written again from its first row.",
+        "Neither a transaction nor a key of the output prevents duplicates. A batch that a failure "
+        "or a restart has cut off is written again from its first row.",
         f"{_DOC}Structured Streaming, Write guarantees; YtStreamingSink; YtDynTableUtils (up to 3 "
         "attempts of a write without a transaction)",
         "run",
-        "The guarantee is chosen: transactional or idempotent outputs have each row once.",
+        "You choose a guarantee: transactional and idempotent outputs have each row once.",
     ),
     Rule(
         "commit-log", "lost, repeated, stalled",
         "Spark writes commits/N before SPYT commits the transaction of batch N. After a kill "
-        "between the two, Spark takes the batch for done: with a backlog the query stalls for "
-        "ever, with several queues rows are lost, with state they count twice.",
+        "between the two, Spark believes that the batch is done: with a backlog the query stalls "
+        "forever, with several queues rows are lost, with state rows are counted twice.",
         "SPYT MicroBatchExecutionDecorators; Spark MicroBatchExecution.runBatch",
         "run",
         "Each start compares the log with a ledger that commits with the rows, and corrects it.",
     ),
     Rule(
         "foreach-batch", "repeated",
-        "What the function writes is in no transaction with the offsets. If it fails half-way, or "
-        "the driver does before the offsets are saved, the batch is written again.",
+        "The function does not write in one transaction with the offsets. If it fails half-way, or "
+        "the driver fails before it saves the offsets, the batch is written again.",
         "Spark ForeachBatchSink; SPYT YtStreamingTransactionContext (only its own sink uses it)",
         "source",
         "The batch function writes all outputs through SPYT's sink, in the transaction that moves "
@@ -88,8 +88,8 @@ _LIST = (
     ),
     Rule(
         "dynamic-allocation", "repeated",
-        "Tasks of an executor that is given back run again and do not count as failures: rows that "
-        "they had sent are there twice.",
+        "Tasks of a released executor run again and do not count as failures: the rows that they "
+        "had sent are duplicated.",
         "spark.dynamicAllocation.enabled; Spark TaskSetManager; SPYT YtStreamingSink.addBatch",
         "derived",
         "spark.dynamicAllocation.enabled=false.",
@@ -103,9 +103,9 @@ _LIST = (
     ),
     Rule(
         "tablet-limit", "stalled",
-        "A transaction may touch 100,000 rows of one tablet. All rows of one write go to one "
-        "tablet drawn at random, so large writes overflow one by chance: the batch fails, and "
-        "fails again. Batches of up to 100,000 rows never do.",
+        "A transaction can write 100,000 rows to one tablet. All rows of one write go to a random "
+        "tablet, so large writes may overflow it: the batch fails, and fails again. Batches of up "
+        "to 100,000 rows never do.",
         f"{_DOC}Transactional mode, Output table sharding; spark.yt.write.dynBatchSize (SPYT: "
         "50000); native client (the tablet is drawn once for each request)",
         "source",
@@ -133,8 +133,8 @@ _LIST = (
     Rule(
         "positions-lost", "repeated, stalled",
         "The rows reach the sink without their position in the queue. Where the output's key has "
-        "it, each write fails. Elsewhere the output is at least once: what is written again is "
-        "there twice.",
+        "it, each write fails. Elsewhere the output is at least once: rows that are written again "
+        "are duplicated.",
         f"{_DOC}Idempotent receiver, Common configuration errors; Write guarantees",
         "documented",
         "The plan is checked before the start: a plan that drops the key is an error.",
@@ -149,8 +149,8 @@ _LIST = (
     ),
     Rule(
         "not-deterministic", "repeated",
-        "A batch that runs again gives other values. Under the same key the row changes after it "
-        "was read; in a filter or a key it is lost or there twice.",
+        "A batch that runs again computes other values. Under the same key, the row changes after "
+        "somebody has read it. In a filter or a key, it is lost or duplicated.",
         "Spark Expression.deterministic (rand, uuid and their like are seeded at each run); clocks "
         "are fixed only while the checkpoint exists",
         "source",
@@ -158,8 +158,8 @@ _LIST = (
     ),
     Rule(
         "not-one-to-one", "lost",
-        "Several rows of one source row compete for its key, and all but the last are gone; rows "
-        "that are made of several ones have no key that a replay gives again.",
+        "If several rows are made of one source row, they share its key, and only the last one is "
+        "kept. If a row is made of several, it gets another key when the batch runs again.",
         f"{_DOC}Idempotent receiver, When to use it",
         "documented",
         "The plan is checked before the start: anything but one row for one row is an error.",
@@ -167,10 +167,10 @@ _LIST = (
     # -- reading and writing ---------------------------------------------------------------------
     Rule(
         "checkpoint-path", "stalled",
-        "A path without a scheme is opened by the default file system, which SPYT sets to "
-        "ytTable:///. A query without state works there, though Spark warns that correctness is "
-        "not guaranteed; state that is written again fails, since its rename cannot overwrite. "
-        "Without SPYT's defaults it is the driver's disk. In yt://a/b, a is taken for a host.",
+        "Spark opens a path without a scheme with the default file system, which SPYT sets to "
+        "ytTable:///. A query without state works there, but Spark warns that correctness is not "
+        "guaranteed. Rewriting state fails, because a rename cannot overwrite it. Without SPYT's "
+        "defaults the path is on the driver's disk. In yt://a/b, a is taken for a host.",
         f"{_DOC}Structured Streaming, Checkpoint storage; spark-defaults.conf of SPYT "
         "(spark.hadoop.fs.defaultFS); Spark CheckpointFileManager; SPYT YtFileSystem",
         "derived",
@@ -178,15 +178,15 @@ _LIST = (
     ),
     Rule(
         "checkpoint-local", "repeated, stalled",
-        "A checkpoint on the driver's disk goes with the driver. The next one begins at the "
+        "A checkpoint on the driver's disk is lost with the driver. The next driver begins at the "
         "consumer, which is up to a batch behind without transactions: rows are written again, and "
-        "state is gone. foreachBatch without a checkpoint has a temporary one there; SPYT's sink "
-        "without one does not start.",
+        "state is lost. foreachBatch without a checkpoint has a temporary one there. SPYT's sink "
+        "does not start without one.",
         f"{_DOC}Structured Streaming, Working with offsets; Spark DataStreamWriter "
         "(SOURCES_ALLOW_ONE_TIME_QUERY); YtStreamingSource",
         "source",
-        "The checkpoint is on Cypress. A start compares it with the ledger, and refuses state that "
-        "is gone.",
+        "The checkpoint is on Cypress. A start compares it with the ledger, and fails if state is "
+        "lost.",
     ),
     Rule(
         "shared-checkpoint", "stalled",
@@ -196,15 +196,15 @@ _LIST = (
         "spark.sql.streaming.stopActiveRunOnRestart (Spark: true); Spark StreamingQueryManager, "
         "MicroBatchExecution",
         "source",
-        "A job is one query with a checkpoint of its own.",
+        "A job is one query with its own checkpoint.",
     ),
     Rule(
         "shared-consumer", "lost, repeated",
         "Each query moves the consumer when its own rows are done. The one that is behind begins "
-        "at the consumer when it starts again, and skips what it has not read.",
+        "at the consumer when it restarts, and skips what it has not read.",
         "SPYT YtStreamingSource (commit, getBatch: the later of checkpoint and consumer)",
         "source",
-        "A job has a consumer of its own; `provision` creates it.",
+        "A job has its own consumer, which `provision` creates.",
     ),
     Rule(
         "output-mode", "stalled",
@@ -216,7 +216,7 @@ _LIST = (
     Rule(
         "no-watermark", "stalled",
         "With the mode append, which the sink requires, Spark refuses an aggregation without a "
-        "watermark. Other state is kept for ever: it grows until an executor has no memory left.",
+        "watermark. Other state is kept forever: it grows until an executor has no memory left.",
         "Spark UnsupportedOperationChecker; Structured Streaming Programming Guide, Watermarking",
         "documented",
         "The watermark is a part of the stateful job's code, and the size of its state is watched.",
@@ -232,7 +232,7 @@ _LIST = (
     ),
     Rule(
         "no-consumer", "stalled",
-        "SPYT's source wants a consumer, and the query ends as soon as it starts.",
+        "SPYT's source needs a consumer. Without one, the query ends as soon as it starts.",
         "SPYT YtStreamingProviderImpl.createSource",
         "source",
         "The consumer is a part of the configuration, and `provision` makes and registers it.",
@@ -240,8 +240,8 @@ _LIST = (
     Rule(
         "no-row-limit", "stalled",
         "After a pause the whole backlog is one batch: executors run out of memory, or the "
-        "transaction out of its limits, again at each attempt. So does a limit that no batch "
-        "reaches.",
+        "transaction exceeds its limits, at each attempt. The same happens with a limit that no "
+        "batch reaches.",
         f"{_DOC}Structured Streaming, Configuring the number of rows per batch; "
         "YtStreamingSource.getDefaultReadLimit",
         "documented",
@@ -250,7 +250,7 @@ _LIST = (
     Rule(
         "no-trigger", "stalled",
         "Without an interval Spark asks for the queue's end every 10 ms while there is no new row. "
-        "The user's limit of requests is shared with all else that the user runs.",
+        "The user's limit of requests is shared by all that the user runs.",
         "Spark spark.sql.streaming.pollingDelay; YtStreamingSource.getMaxOffset",
         "source",
         "trigger_seconds is always set, by default to 5.",
@@ -283,9 +283,9 @@ _LIST = (
     ),
     Rule(
         "async-log-purge", "stalled",
-        "Spark removes old log entries in a thread of its own, which trips over temporary files "
-        "that SPYT's file system renames: \"File .../commits/.77.<uuid>.tmp is not found\" ends "
-        "the query.",
+        "Spark removes old log entries in a separate thread, which fails on temporary files that "
+        "SPYT's file system renames: \"File .../commits/.77.<uuid>.tmp is not found\" ends the "
+        "query.",
         "spark.sql.streaming.asyncLogPurge.enabled (Spark: true)",
         "run",
         "spark.sql.streaming.asyncLogPurge.enabled=false.",
@@ -305,28 +305,28 @@ _LIST = (
         "as completed.",
         "Spark DataStreamWriter.start, StreamingQuery.awaitTermination",
         "documented",
-        "A supervisor watches the query and starts it again after a failure.",
+        "A supervisor watches the query and restarts it after a failure.",
     ),
     Rule(
         "no-effect", "-",
-        "The setting does not do what it is there for, so what it should prevent happens.",
+        "The setting has no effect, so what it should prevent can happen.",
         "Spark and SPYT, as named with the setting",
         "source",
-        "`make confs` lists each setting with its reason; those without effect are not listed.",
+        "`make confs` lists each setting with its reason. It has none without effect.",
     ),
     # -- queues and consumers --------------------------------------------------------------------
     Rule(
         "consumer-not-vital", "lost",
-        "A queue that trims itself waits for vital consumers only: rows that this job has not read "
-        "may be gone. SPYT then repeats as many others, without an error.",
+        "A queue that trims itself only waits for vital consumers, so it may remove rows that this "
+        "job has not read. SPYT then reads as many others twice, without an error.",
         "YTsaurus documentation, Queues (auto_trim_config, vital); SPYT YtQueueUtils",
         "run",
         "`provision` registers the consumer as vital, and `check` verifies it.",
     ),
     Rule(
         "trimmed-by-age", "lost",
-        "Rows go at that age, read or not, also while a vital consumer waits. A job that was "
-        "stopped for longer loses them, and SPYT repeats as many others, without an error.",
+        "The queue removes rows at that age, read or not, even for a vital consumer. A job that "
+        "was stopped for longer loses them, and SPYT reads as many others twice, without an error.",
         "YTsaurus store_trimmer.cpp (min_data_versions, max_data_ttl); SPYT YtQueueUtils",
         "run",
         "Rows that are gone are found at the start and in the run; on_data_loss says what happens.",
