@@ -18,7 +18,7 @@ def expected(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def rejected(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
-    """Yield the reason and the row of each that REJECT keeps out."""
+    """Yield the reason and the row of each rejected row."""
     for row in rows:
         if (reason := _reason(row)) is not None:
             yield reason, row

@@ -3,19 +3,18 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-#: A repeat is found for at least this long after the first one, by event time. Each id is kept in
-#: the state that long; rows that lie further behind the newest one are left out.
+#: A repeat is found for at least this long after the first one, by event time. The state keeps each
+#: id that long. Rows further behind the newest one are skipped.
 WITHIN = "10 seconds"
-#: How far a row may lie ahead of the batch's clock, not more than WITHIN: one wrong date in the
-#: future would move the watermark there, and every right row after it would be late.
+#: How far a row may be ahead of the batch's clock, at most WITHIN. Otherwise one wrong date in the
+#: future would move the watermark, and every correct row after it would be late.
 AHEAD = "5 seconds"
-#: Rows that never reach transform(): reason -> a SQL condition on the columns of QUEUE. The first
-#: condition that is true sends the row to the output "rejected"; null counts as false.
-#: current_timestamp() is the time in the batch's entry of the offset log, the same when the batch
-#: runs again. The functions try_cast and try_to_timestamp give null for a text that is not a number
-#: or time; cast would end the job.
-#: A regular expression is written r'...' in it, e.g. r"url RLIKE r'^https?://\S+'": without the
-#: inner r, Spark's SQL removes the backslashes.
+#: Rows that never reach transform(): a SQL condition on the columns of QUEUE for each reason. The
+#: first condition that is true sends the row to the output "rejected". Null counts as false.
+#: current_timestamp() is the batch's time in the offset log, and stays the same when the batch runs
+#: again. Use try_cast and try_to_timestamp for a text that may not be a number or a time: cast
+#: would end the job. Write a regular expression as r'...', such as r"url RLIKE r'^https?://\S+'".
+#: Without the inner r, Spark's SQL removes the backslashes.
 REJECT = {
     "without event time": "date_time IS NULL",
     "from the future": f"date_time > current_timestamp() + INTERVAL {AHEAD}",

@@ -15,6 +15,6 @@ JOB = Job(
     transform=transform,
     reject=REJECT,
     reference=REFERENCE,
-    # The most rows of the reference: all of them pass through the driver to every executor.
+    # The most rows of the reference. All of them go through the driver to every executor.
     reference_rows=100_000,
 )

@@ -1,4 +1,4 @@
-"""The sample rows and the outputs expected of them: the demo and the tests use both."""
+"""The sample rows and their expected outputs: the demo and the tests use both."""
 
 from ytstream.demo.sample import Sample
 

@@ -1,15 +1,15 @@
-"""YOURS. The columns of the queue and of each output, in the order wanted.
+"""YOURS. The columns of the queue and of each output, in order.
 
-Types are YTsaurus' names ("int64", "utf8", "timestamp", ...) or, for lists, structs and dicts,
-yt.type_info types (``ti.List[ti.Utf8]``). A column that is not required may hold null. A table with
-key columns is sorted by them, and rows replace each other by key; a table without is ordered.
-`make tables` shows the tables that `make provision` creates; existing ones are never altered.
+A type is a YTsaurus name ("int64", "utf8", "timestamp", ...) or, for lists, structs and dicts, a
+yt.type_info type (``ti.List[ti.Utf8]``). A column that is not required may hold null. A table with
+key columns is sorted by them, and a row replaces the one with the same key. Other tables are
+ordered. `make tables` shows the tables that `make provision` creates. It alters no existing ones.
 """
 
 from ytstream import REJECTED, Column
 
-#: Bids of an auction site, as in the streaming benchmark Nexmark. All queues share these columns; a
-#: queue may have more, which the job then does not see.
+#: Bids of an auction site, as in the streaming benchmark Nexmark. All queues have these columns.
+#: The job ignores other columns of a queue.
 QUEUE = [
     Column("event_id", "utf8", required=True),
     Column("auction", "int64", required=True),
@@ -22,7 +22,7 @@ QUEUE = [
     Column("extra", "utf8"),
 ]
 
-#: By name of the output; the configuration says where each of them is.
+#: The columns of each output by its name. The configuration has its path.
 OUTPUTS = {
     "output": [
         # The row's queue and position there, and so the key: writing a row again changes nothing.
@@ -39,6 +39,6 @@ OUTPUTS = {
         Column("date_time", "timestamp", required=True),
         Column("extra", "utf8"),
     ],
-    # The rows that REJECT of transform.py keeps out, with their position and as JSON.
+    # The rows that REJECT in transform.py rejects, with their position and as JSON.
     "rejected": REJECTED,
 }

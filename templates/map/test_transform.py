@@ -1,4 +1,4 @@
-"""YOURS. REJECT and transform() alone: rows in, rows out, no stream."""
+"""YOURS. A test of REJECT and transform(), without a stream."""
 
 from __future__ import annotations
 

@@ -6,11 +6,11 @@ from pyspark.sql import functions as F
 #: Euros per thousand dollars: whole numbers, so that every run gives the same cents.
 EUR_PER_1000_USD = 908
 
-#: Bids that make no sense: reason -> a SQL condition on the columns of QUEUE. The first condition
-#: that is true sends the row to the output "rejected"; null counts as false. The functions try_cast
-#: and try_to_timestamp give null for a text that is not a number or time; cast would end the job.
-#: A regular expression is written r'...' in it, e.g. r"url RLIKE r'^https?://\S+'": without the
-#: inner r, Spark's SQL removes the backslashes.
+#: Invalid bids: a SQL condition on the columns of QUEUE for each reason. The first condition that
+#: is true sends the row to the output "rejected". Null counts as false. Use try_cast and
+#: try_to_timestamp for a text that may not be a number or a time: cast would end the job. Write a
+#: regular expression as r'...', such as r"url RLIKE r'^https?://\S+'". Without the inner r, Spark's
+#: SQL removes the backslashes.
 REJECT = {
     "the price is not positive": "price <= 0",
     "the URL is of another auction": (

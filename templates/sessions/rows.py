@@ -1,4 +1,4 @@
-"""YOURS. Sample rows: bids of an auction site, as in Nexmark; seeded, so every run is equal."""
+"""YOURS. Sample rows: bids of an auction site, as in Nexmark. A seed makes every run equal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from yt.yson import YsonUint64
 
 #: 2024-01-01T00:00:00Z in microseconds, the unit of YTsaurus' timestamp type.
 FIRST_BID_US = 1_704_067_200_000_000
-#: The column of the event time, which goes forward from one row to the next, but for wrong dates.
+#: The column of the event time. It increases from one row to the next, except for wrong dates.
 EVENT_TIME = "date_time"
-#: One bid in so many has a wrong date, of the year 2101.
+#: One bid in this many has a wrong date, in the year 2101.
 ODD = 50
 _WRONG_US = 4_133_980_800_000_000
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", None)

@@ -14,6 +14,6 @@ JOB = Job(
     outputs=OUTPUTS,
     transform=transform,
     reject=REJECT,
-    # Partitions of the state, fixed by the checkpoint: as many as executors have cores.
+    # Partitions of the state: as many as the executors have cores. The checkpoint fixes the number.
     shuffle_partitions=8,
 )

@@ -1,4 +1,4 @@
-"""YOURS. Sample rows: bids of an auction site, as in Nexmark; seeded, so every run is equal."""
+"""YOURS. Sample rows: bids of an auction site, as in Nexmark. A seed makes every run equal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from yt.yson import YsonUint64
 
 #: 2024-01-01T00:00:00Z in microseconds, the unit of YTsaurus' timestamp type.
 FIRST_BID_US = 1_704_067_200_000_000
-#: The column of the event time, which goes forward from one row to the next.
+#: The column of the event time. It increases from one row to the next.
 EVENT_TIME = "date_time"
-#: One bid in so many makes no sense.
+#: One bid in this many is invalid.
 ODD = 50
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", None)
 
@@ -21,7 +21,7 @@ def rows(count: int, seed: int = 1, start_us: int = FIRST_BID_US) -> Iterator[di
     """Yield ``count`` bids with the columns of QUEUE, a few milliseconds apart from ``start_us``.
 
     Some optional values are null, some prices and texts are at their limits, and one bid in ODD
-    makes no sense, as in real life.
+    is invalid, as in real data.
     """
     source = random.Random(seed)
     now = start_us

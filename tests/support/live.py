@@ -48,7 +48,7 @@ class Live:
     _calls: int = 0
 
     def send(self, count: int) -> None:
-        """Put rows into the queue: one in fifty makes no sense."""
+        """Put rows into the queue: one in fifty is invalid."""
         self._calls += 1
         rows = self.sample.make(count, self._calls)
         if self.change:

@@ -24,37 +24,37 @@ _WIDTH = 100
 #: The most characters of a path in a comment.
 _ORIGIN = 50
 
-_TABLES = '''"""YOURS. The columns of the queue and of each output, in the order wanted.
+_TABLES = '''"""YOURS. The columns of the queue and of each output, in order.
 
-Types are YTsaurus' names ("int64", "utf8", "timestamp", ...) or, for lists, structs and dicts,
-yt.type_info types (``ti.List[ti.Utf8]``). A column that is not required may hold null. A table with
-key columns is sorted by them, and rows replace each other by key; a table without is ordered.
-`make tables` shows the tables that `make provision` creates; existing ones are never altered.
+A type is a YTsaurus name ("int64", "utf8", "timestamp", ...) or, for lists, structs and dicts, a
+yt.type_info type (``ti.List[ti.Utf8]``). A column that is not required may hold null. A table with
+key columns is sorted by them, and a row replaces the one with the same key. Other tables are
+ordered. `make tables` shows the tables that `make provision` creates. It alters no existing ones.
 """
 {more}
 from ytstream import REJECTED, Column
 
 #: By `make adopt`, from {origin}.
-#: All queues share these columns; a queue may have more, which the job then does not see.
+#: All queues have these columns. The job ignores other columns of a queue.
 QUEUE = {queue}
 
-#: By name of the output; the configuration says where each of them is.
+#: The columns of each output by its name. The configuration has its path.
 OUTPUTS = {{
     "output": {output},
-    # The rows that REJECT of transform.py keeps out, with their position and as JSON.
+    # The rows that REJECT in transform.py rejects, with their position and as JSON.
     "rejected": REJECTED,
 }}
 '''
 
-_TRANSFORM = '''"""YOURS. The job's logic: a first version by `make adopt`, to be edited."""
+_TRANSFORM = '''"""YOURS. The job's logic: a first version by `make adopt`, for you to edit."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 {constants}
-#: Rows that never reach transform(): reason -> a SQL condition on the columns of QUEUE. The first
-#: condition that is true sends the row to the output "rejected"; null counts as false. The
-#: functions try_cast and try_to_timestamp give null for a text that is not a number or time; cast
-#: would end the job.
+#: Rows that never reach transform(): a SQL condition on the columns of QUEUE for each reason. The
+#: first condition that is true sends the row to the output "rejected". Null counts as false. Use
+#: try_cast and try_to_timestamp for a text that may not be a number or a time: cast would end the
+#: job.
 REJECT: dict[str, str] = {reject}
 
 
@@ -63,7 +63,7 @@ def transform(events: DataFrame) -> DataFrame:
 {body}
 '''
 
-_ROWS = '''"""YOURS. Sample rows, which `make adopt` has saved in rows.yson.
+_ROWS = '''"""YOURS. Sample rows that `make adopt` has saved in rows.yson.
 
 They are from {origin}.
 {warning}
@@ -87,13 +87,13 @@ SAVED = SavedRows(
 
 
 def rows(count: int, seed: int = 1, start_us: int = START_US) -> Iterator[dict[str, Any]]:
-    """Yield ``count`` of the saved rows, over and over, with event times from ``start_us`` on."""
+    """Yield ``count`` of the saved rows, repeated, with event times from ``start_us`` on."""
     return SAVED.repeated(count, seed, start_us)
 '''
 
-_SAMPLE = '''"""The sample rows and the outputs expected of them: the demo and the tests use both.
+_SAMPLE = '''"""The sample rows and their expected outputs: the demo and the tests use both.
 
-The expected outputs are those that the job makes of the rows where nothing fails. `make approve`
+The expected outputs are those that the job computes from the rows without a failure. `make approve`
 writes those of rows.yson to expected/, for you to review. To compute them in plain Python, write a
 module with expected(rows) and rejected(rows), and name these functions here.
 """
