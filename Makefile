@@ -6,6 +6,7 @@
 #   make proof [ONLY=...]    likewise
 #   make operations [ONLY=...]    likewise, of its tests
 #   make test-cluster PROXY=... [FOLDER=...] [SETTINGS=FILE]    works below FOLDER; FILE has keys that the cluster needs
+#   make spyt-tests CHECKOUT=FOLDER [ONLY="FILE ..."]    FOLDER is a checkout of ytsaurus-spyt
 #   make real [IMAGE=...] [PROXY=...] [FOLDER=...] [SETTINGS=FILE]    with PROXY no container is started
 #   PYTHON=FILE   the interpreter new environments are made with
 #   UV=           pip installs them, though uv is there
@@ -17,6 +18,7 @@ PROXY ?=
 FOLDER ?= //tmp
 SETTINGS ?=
 IMAGE ?=
+CHECKOUT ?=
 SECONDS ?= 120
 SEED ?= 1
 ONLY ?=
@@ -43,7 +45,7 @@ STAMP = $(VENV_$*)/.locked-$(shell cksum $(LOCK_$*) packages/*/pyproject.toml | 
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 installed-tools demo test \
-  test-quick journeys crash-matrix proof outages operations conformance test-cluster real fuzz bench lint audit site picture locks dist release
+  test-quick journeys crash-matrix proof outages operations conformance test-cluster real spyt-tests fuzz bench lint audit site picture locks dist release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -131,6 +133,11 @@ test-cluster: setup-4.1 ## a whole submit and the conformance suite on the clust
 real: setup-4.1 ## a YTsaurus server in a container: the suite, jobs killed and submitted; writes docs/real/REPORT.md
 	@$(BIN)/python -m tools.real $(if $(PROXY),--proxy "$(PROXY)",$(if $(IMAGE),--image "$(IMAGE)")) \
 	  --folder "$(FOLDER)" $(if $(SETTINGS),--settings "$(SETTINGS)")
+
+# A path: nothing is fetched here.
+spyt-tests: setup-4.1 ## the end-to-end tests of SPYT's own repository, on the minicluster's operations
+	$(if $(CHECKOUT),,$(error CHECKOUT is missing: the folder of a checkout of ytsaurus-spyt))
+	@$(BIN)/python -m tools.spyt_tests "$(CHECKOUT)" $(ONLY)
 
 # ONLY=requests or ONLY=sequences: one of the two.
 fuzz: setup-4.1 ## random requests to the minicluster, then random sequences of what happens to a job, SECONDS each

@@ -9,6 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+#: GitHub takes 65,536 characters in an issue, and the address of the run is added.
+ISSUE_CHARACTERS = 60_000
+
 PAGE, ANSWERS = "REPORT.md", "answers.json"
 
 
@@ -141,7 +144,11 @@ def issue(failed: Sequence[str], changes: Sequence[Change]) -> str:
     """Return the text of an issue; "" if there is nothing to tell."""
     parts = [*(f"The step `{name}` failed." for name in failed)]
     parts += [f"{one.line}\n\n{_block(one.answer)}" for one in changes]
-    return "\n\n".join(parts)
+    text = "\n\n".join(parts)
+    if len(text) <= ISSUE_CHARACTERS:
+        return text
+    whole = text[:ISSUE_CHARACTERS].rpartition("\n\n")[0]
+    return f"{whole}\n\n{len(changes)} answers have changed in all: the report has the others."
 
 
 def _block(text: str) -> str:

@@ -16,8 +16,8 @@ from tests.support.project import ROOT
 OFFERED = {
     "template": [
         "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "proof", "outages",
-        "operations", "test-quick", "conformance", "test-cluster", "real", "fuzz", "bench",
-        "lint", "audit", "site", "picture", "release", "locks",
+        "operations", "test-quick", "conformance", "test-cluster", "real", "spyt-tests",
+        "fuzz", "bench", "lint", "audit", "site", "picture", "release", "locks",
     ],
     "project": [
         "help", "setup", "demo", "real", "test", "adopt", "approve", "preview", "lint", "format",

@@ -284,6 +284,14 @@ def test_an_issue_quotes_what_the_server_has_said_as_code() -> None:
     )
 
 
+def test_an_issue_is_no_longer_than_github_takes() -> None:
+    many = [Change(f"test_x.py::test_{number}", "differs now", "a" * 500) for number in range(999)]
+    text = real_report.issue([], many)
+    assert len(text) < 65_000
+    assert text.endswith("999 answers have changed in all: the report has the others.")
+    assert "`test_x.py::test_0` differs now" in text
+
+
 # The image, and the recipe that names it as well
 
 

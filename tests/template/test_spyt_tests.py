@@ -1,0 +1,70 @@
+"""`make spyt-tests`: a checkout that is none, and one with a test that says what it was given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools import spyt_tests
+from tools.conformance import Answers
+
+UTILS = """
+import os
+YT_PROXY = "127.0.0.1:" + os.environ["PROXY_PORT"]
+DRIVER_CLIENT_CONF = {"spark.driver.host": "172.17.0.1", "spark.driver.port": "27151"}
+SPARK_CONF = dict(DRIVER_CLIENT_CONF)
+"""
+TEST = """
+import os
+from common.cluster_utils import DEFAULT_SPARK_CONF
+from utils import DRIVER_CLIENT_CONF, SPARK_CONF, YT_PROXY
+from yt.wrapper import YtClient
+
+def test_it_is_given_what_the_container_would_have():
+    assert DRIVER_CLIENT_CONF == {"spark.driver.host": "127.0.0.1", "spark.driver.port": "27151"}
+    assert os.path.isfile(SPARK_CONF["spark.ytsaurus.java.home"] + "/bin/java")
+    assert DEFAULT_SPARK_CONF["spark.ytsaurus.java.home"]
+    assert os.path.isdir(os.environ["SPARK_CONF_DIR"])
+    assert YtClient(YT_PROXY, token="token").exists("//home/spark/conf/global")
+
+def test_it_fails():
+    assert 1 == 2
+"""
+
+
+def test_a_folder_that_is_no_checkout_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert spyt_tests.main([str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path} is no checkout of ytsaurus-spyt: it has no e2e-test/tests\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_file_is_run_on_a_minicluster_with_what_it_assumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spyt_tests, "WORK", tmp_path / "work")
+    tests, common = tmp_path / "e2e-test" / "tests", tmp_path / "e2e-test" / "common"
+    tests.mkdir(parents=True)
+    common.mkdir()
+    (common / "__init__.py").touch()
+    (common / "cluster_utils.py").write_text("DEFAULT_SPARK_CONF = {}\n")
+    (tests / "utils.py").write_text(UTILS)
+    (tests / "test_toy.py").write_text(TEST)
+    found = spyt_tests.run_file(tmp_path, "test_toy.py")
+    assert (found.agree, found.problem) == (1, "")
+    assert [*found.differing] == ["test_toy.py::test_it_fails"]
+
+
+def test_the_results_are_a_table_with_each_failure_below_it() -> None:
+    results = {
+        "test_x.py": Answers(3, 1, {"test_x.py::test_y": "assert 1 == 2\nmore"}),
+        "test_z.py": Answers(problem="not done after 9 s"),
+    }
+    assert spyt_tests.table_of(results) == (
+        "| file | passed |\n|---|---|\n| `test_x.py` | 3 of 5 |\n"
+        "| `test_z.py` | not done after 9 s |\n\ntest_x.py::test_y: assert 1 == 2"
+    )

@@ -1,0 +1,135 @@
+"""Run SPYT's own end-to-end tests on a minicluster that runs operations.
+
+    make spyt-tests CHECKOUT=FOLDER [ONLY="test_data_types.py ..."]
+
+FOLDER is a checkout of github.com/ytsaurus/ytsaurus-spyt: nothing is fetched here. Each file has a
+minicluster of its own. Their results and the first line of each failure are printed; the exit code
+is 0 if every file could be run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from minicluster import testing
+from minicluster.release import node, publish
+from tools import conformance, spyt_plugin
+from tools.conformance import Answers
+from tools.example import ROOT
+from ytstream.settings import environment as variables
+
+#: Those of direct submit, of sessions, and of Spark's standalone cluster as operations.
+FILES = (
+    "test_data_types.py",
+    "test_direct_submit.py",
+    "test_base_jobs.py",
+    "test_cluster.py",
+    "test_dyn_allocation.py",
+    "test_spec.py",
+    "test_metrics.py",
+    "test_access_levels.py",
+)
+#: A file whose tests hang is given up. SPYT allows 90 seconds a test.
+LIMIT_SECONDS = 1500
+WORK = ROOT / "build" / "spyt-tests"
+
+
+def run_file(checkout: Path, name: str) -> Answers:
+    """Run one file on a minicluster of its own."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, testing.start(operations=True) as cluster:
+        report = Path(folder, "report.xml")
+        log = WORK / f"{name}.log"
+        with log.open("w") as sink:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "pytest", "-p", "tools.spyt_plugin", "--tb=short",
+                 "-c", os.devnull, "-p", "no:cacheprovider", f"--junitxml={report}",
+                 str(checkout / "e2e-test" / "tests" / name)],
+                cwd=WORK,
+                env=environment(checkout, cluster.http),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+            )  # fmt: skip
+            try:
+                process.wait(LIMIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                return Answers(problem=f"not done after {LIMIT_SECONDS} s, see {log}")
+            finally:
+                process.kill()
+                process.wait()
+        if not report.is_file():
+            return Answers(problem=f"pytest ended with {process.returncode}, see {log}")
+        return conformance.answers_in(report.read_text(encoding="utf-8"))
+
+
+def environment(checkout: Path, http: str) -> dict[str, str]:
+    """Return the environment of their `tox.ini`, with the versions that are installed here."""
+    tests = checkout / "e2e-test"
+    mine = variables.kept(os.environ, variables.CLUSTER, variables.SPARK)
+    return {
+        **mine,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, tests, tests / "tests"))),
+        "PROXY_PORT": http.rpartition(":")[2],
+        "TOX_ENV_NAME": "minicluster",
+        "SPARK_HOME": str(_folder_of("pyspark")),
+        "SPARK_CONF_DIR": str(_folder_of("spyt") / "conf"),  # what their spyt-env sets
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        spyt_plugin.JAVA: str(node.java_home()),
+    }
+
+
+def _folder_of(package: str) -> Path:
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+def table_of(results: dict[str, Answers]) -> str:
+    """Return the results as the table of a page, and each failure below it."""
+    rows = [
+        f"| `{name}` | {one.problem or f'{one.agree} of {_count(one)}'} |"
+        for name, one in results.items()
+    ]
+    failures = [
+        f"{case}: {answer.splitlines()[0] if answer else ''}"
+        for one in results.values()
+        for case, answer in one.differing.items()
+    ]
+    return "\n".join(["| file | passed |", "|---|---|", *rows, "", *failures])
+
+
+def _count(one: Answers) -> int:
+    return one.agree + one.skipped + len(one.differing)
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the files; return the exit code."""
+    checkout, names = Path(words[0]).absolute(), words[1:] or FILES
+    if not (checkout / "e2e-test" / "tests" / "conftest.py").is_file():
+        print(f"error: {checkout} is no checkout of ytsaurus-spyt: it has no e2e-test/tests",
+              file=sys.stderr)  # fmt: skip
+        return 1
+    if missing := publish.missing():
+        print(f"error: this machine lacks {', '.join(missing)}", file=sys.stderr)
+        return 1
+    results: dict[str, Answers] = {}
+    for name in names:
+        print(f"{name} ...", flush=True)
+        results[name] = run_file(checkout, name)
+    print(table_of(results))
+    return int(any(one.problem for one in results.values()))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: python -m tools.spyt_tests CHECKOUT [FILE ...]")
+    sys.exit(main(sys.argv[1:]))
