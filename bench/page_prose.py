@@ -42,9 +42,10 @@ job. A million rows of a `transactional` `map` take 12 CPU seconds, 6 of them in
 So no job could be faster than 166,000 rows per second here, twice as fast as SPYT's example. \
 Spark alone (`noop`) takes 3.3 of the job's 5.9 seconds. Reading, counting and writing take 2.6 \
 seconds, and 7.8 of the example's 11.1.
-- **Requests.** Of the 42 requests of a `map` batch, 24 carry rows, 5,000 each. All rows of such a \
-request go to one random tablet of the output. Smaller requests spread a large batch, because a \
-transaction can write at most 100,000 rows to one tablet. A batch of few rows sends 20 requests.
+- **Requests.** Of the 42 requests of a `map` batch, 24 carried rows, 5,000 each, because all rows \
+of such a request went to one random tablet, and a transaction can write at most 100,000 rows to \
+one. Since then the job names a tablet for each row, so a request brings 5,000 rows to each tablet \
+of the output. We have not measured that yet. A batch of few rows sends 20 requests.
 - **REJECT** costs CPU time but hardly any throughput (measured once: 0.99 of the rows per second, \
 1.43 of the CPU time). The rejected rows come to the driver with the results of the tasks, and one \
 request writes them. Per row, the aggregate that gathers them takes 2.4 microseconds (Spark's \
