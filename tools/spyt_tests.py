@@ -115,7 +115,7 @@ def main(words: Sequence[str]) -> int:
     """Run the files; return the exit code."""
     checkout, names = Path(words[0]).absolute(), words[1:] or FILES
     if not (checkout / "e2e-test" / "tests" / "conftest.py").is_file():
-        print(f"error: {checkout} is no checkout of ytsaurus-spyt: it has no e2e-test/tests",
+        print(f"error: {checkout} is not a checkout of ytsaurus-spyt: it has no e2e-test/tests",
               file=sys.stderr)  # fmt: skip
         return 1
     if missing := publish.missing():

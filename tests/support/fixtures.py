@@ -67,6 +67,11 @@ def cluster() -> Iterator[minicluster.Running]:
 @pytest.fixture(scope="session")
 def client(cluster: minicluster.Running) -> Client:
     """Connect a ytsaurus-client to the minicluster."""
+    return connected_to(cluster)
+
+
+def connected_to(cluster: minicluster.Running) -> Client:
+    """Return a client of that minicluster."""
     job = example("transactional", "map").job
     connected = connect(settings_of(job, "//home/none", proxy=cluster.http))
     # It asks for them before each heavy request. The minicluster has one.

@@ -38,7 +38,7 @@ def test_a_folder_that_is_no_checkout_is_named(
 ) -> None:
     assert spyt_tests.main([str(tmp_path)]) == 1
     assert capsys.readouterr().err == (
-        f"error: {tmp_path} is no checkout of ytsaurus-spyt: it has no e2e-test/tests\n"
+        f"error: {tmp_path} is not a checkout of ytsaurus-spyt: it has no e2e-test/tests\n"
     )
 
 

@@ -139,6 +139,30 @@ def test_an_item_may_name_its_tablet() -> None:
             reader.modification(WRITE, {"small": 1, "$tablet_index": wrong})
 
 
+def test_rows_that_name_their_tablets_are_read_at_one_look_as_one_by_one() -> None:
+    of = schema(keys=False)
+    usual = {"k": 1, "u": yson.YsonUint64(1), "small": 5, "text": "т", "bytes": b"", "number": 1.5,
+             "flag": True, "time": 1, "any": None}  # fmt: skip
+    odd = [{name: values[0] for name, values in GOOD.items()} | item for item in items(20)]
+    whole: list[dict[str, Any]] = [{**usual, "k": n} for n in range(40)] + odd
+    names, rows = encode(of, [*whole, *whole])
+    width, source = len(names), random.Random(6)
+    indexes = [0, *(source.choice([0, 1, 3, 3, 3, None]) for _ in rows[1:])]
+    indexes[1:20] = range(1, 20)
+    kinds = [wire.NULL if index is None else wire.INT64 for index in indexes]
+    named = [
+        wire.extended(row, wire.encode_value(width, kind, index), 1)
+        for row, kind, index in zip(rows, kinds, indexes, strict=True)
+    ]
+    reader = RowReader(of, [*names, "$tablet_index"], "//t")
+    found = reader.rowset(wire.join(named), [WRITE] * len(named))
+    assert found == ([], [reader.modification(WRITE, row) for row in named])
+    assert [index for _, index, _ in found[1]] == indexes
+    wrong = wire.extended(rows[0], wire.encode_value(width, wire.UINT64, 1), 1)
+    with pytest.raises(YtError, match="tablet_index"):
+        reader.rowset(wire.join([named[0], wrong]), [WRITE] * 2)
+
+
 def test_a_damaged_rowset_is_refused_whatever_came_before_the_damage() -> None:
     of = schema(keys=False)
     names, rows = encode(of, items(20))

@@ -14,11 +14,11 @@ from importlib.metadata import requires
 import pytest
 
 from minicluster import testing as minicluster
-from tests.support.examples import example, settings_of
+from tests.support.fixtures import connected_to
 from tests.support.helpers import ContextOf
 from tests.support.project import ROOT
 from tests.support.status_steps import head_of_batch, send, write_batches, write_rows
-from ytstream.cluster.client import Client, connect
+from ytstream.cluster.client import Client
 from ytstream.job import LIGHT, JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import head_row
@@ -53,8 +53,7 @@ def cluster() -> Iterator[minicluster.Running]:
 @pytest.fixture(scope="module")
 def client(cluster: minicluster.Running) -> Client:
     """Connect to it."""
-    declared = example("transactional", "map").job
-    return connect(settings_of(declared, "//home/none", proxy=cluster.http))
+    return connected_to(cluster)
 
 
 @pytest.fixture

@@ -220,9 +220,10 @@ class JobContext:
 
     @cached_property
     def output_tablets(self) -> Mapping[str, int]:
-        """The number of tablets of each output without a key, asked once: a query has its context.
+        """The number of tablets of each output without a key.
 
-        After a reshard to fewer tablets a write fails, and the next query asks again.
+        The cluster is asked once for a context, and each query has a context of its own. After a
+        reshard to fewer tablets a write fails, and the next query asks again.
         """
         columns = self.job.output_columns
         return {

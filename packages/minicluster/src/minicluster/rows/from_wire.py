@@ -119,12 +119,8 @@ class RowReader:
         if count != len(kinds):
             raise generic(f"{len(kinds)} modification types for {count} rows")
         if self._spread and not any(kinds):
-            rows, position = bulk.rows(self._spread, data, 1, count)
-            width = len(self._stored).to_bytes(8, "little")
-            spread: list[Modification] = [
-                (WRITE, int.from_bytes(row[-8:], "little"), width + row[8:-16]) for row in rows
-            ]
-            return [], spread + self._modifications(data, words, kinds[len(rows) :], position, 1)
+            named, position = self._at_one_look(data, 1, count)
+            return [], named + self._modifications(data, words, kinds[len(named) :], position, 1)
         if any(kinds) or not self._runs:
             return [], self._modifications(data, words, kinds, 1, count)
         first, position = bulk.rows(self._runs, data, 1, count)
@@ -153,12 +149,22 @@ class RowReader:
                 add(self._partial(row) if kind == WRITE else self.modification(kind, row))
                 position = end
             if left := len(kinds) - len(result):
-                rows, position = bulk.rows(self._runs, data, position, left)
-                result += [(WRITE, None, row) for row in rows]
+                rows, position = self._at_one_look(data, position, left)
+                result += rows
                 # Where rows end a run often, as those with nulls do, it is tried ever more rarely.
                 patience = 1 if len(rows) > patience else 2 * patience
         wire.require_end(words, position)
         return result
+
+    def _at_one_look(self, data: bytes, position: int, most: int) -> tuple[list[Modification], int]:
+        """Return the writes by usual rows from a word on, and the word behind them."""
+        rows, end = bulk.rows(self._spread or self._runs, data, position, most)
+        if not self._spread:
+            return [(WRITE, None, row) for row in rows], end
+        width = len(self._stored).to_bytes(8, "little")
+        return [
+            (WRITE, int.from_bytes(row[-8:], "little"), width + row[8:-16]) for row in rows
+        ], end
 
     def modification(self, kind: int, row: bytes) -> Modification:
         """Return the modification by one row; a row that is written is written whole.

@@ -81,7 +81,7 @@ public final class Output implements VoidFunction, Serializable {
 
   private void writeInto(java.util.Iterator rows, ApiServiceTransaction batch, Encoder encoder, TableSchema to)
       throws Exception {
-    int many = Math.max(1, tablets) * most;
+    int many = (int) Math.min(Integer.MAX_VALUE, Math.max(1L, tablets) * most);
     Flight flight = new Flight();
     while (rows.hasNext()) {
       Rowset request = request(rows, encoder, to, many);
