@@ -27,6 +27,7 @@ TEMPLATE = Path(__file__).resolve().parents[1]
 PACKAGES = [TEMPLATE / "packages" / name for name in ("minicluster", "ytstream", "ytstream-tools")]
 #: Those that an organisation uploads to its index.
 PUBLISHED = [*PACKAGES, TEMPLATE / "packages" / "ytstream-doctor"]
+LICENSE = TEMPLATE / "LICENSE"
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 _METADATA = re.compile(r".*\.(egg|dist)-info").fullmatch
 # As hatchling finds it.
@@ -74,6 +75,7 @@ def _wheel_of(package: Path) -> tuple[str, bytes]:
     files = dict(_sources(package / "src"))
     files[f"{info}/METADATA"] = _metadata(project, package).encode()
     files[f"{info}/WHEEL"] = _WHEEL.encode()
+    files[f"{info}/licenses/{LICENSE.name}"] = LICENSE.read_bytes()
     if points := _entry_points(project):
         files[f"{info}/entry_points.txt"] = points.encode()
     record = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in files.items()]
@@ -133,8 +135,12 @@ def _metadata(project: Mapping[str, Any], package: Path) -> str:
         f"Summary: {project['description']}",
         f"License-Expression: {project['license']}",
         f"Requires-Python: {project['requires-python']}",
+        f"License-File: {LICENSE.name}",
+        *(f"Classifier: {one}" for one in project.get("classifiers", ())),
         *(f"Requires-Dist: {needed}" for needed in project.get("dependencies", ())),
     ]
+    if keywords := project.get("keywords"):
+        lines.append(f"Keywords: {','.join(keywords)}")
     for extra, needs in project.get("optional-dependencies", {}).items():
         lines.append(f"Provides-Extra: {extra}")
         lines += [f'Requires-Dist: {needed} ; extra == "{extra}"' for needed in needs]

@@ -22,7 +22,7 @@ WORDS = Path(__file__).with_name("words.toml")
 PAGES = (
     "*.md",
     "docs/**/*.md",
-    "packages/*/README.md",
+    "packages/*/*.md",
     "templates/**/*.md",
     "{{cookiecutter.project_slug}}/**/*.md",
     "cookiecutter.json",

@@ -68,7 +68,8 @@ def test_a_template_with_crlf_generates_lf(tmp_path: Path, folder: str) -> None:
     for name in ("{{cookiecutter.project_slug}}", "templates", "local_extensions", "packages"):
         shutil.copytree(ROOT / name, template / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "hooks", template / "hooks")
-    shutil.copy(ROOT / "cookiecutter.json", template)
+    for name in ("cookiecutter.json", "LICENSE"):
+        shutil.copy(ROOT / name, template)
     for file in (template / folder).rglob("*"):
         if file.is_file() and file.suffix not in BINARY:
             file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))

@@ -76,6 +76,9 @@ def test_a_wheel_holds_the_package_and_its_metadata(built: Path, package: str) -
     text = (ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)["project"]
     assert (metadata["Name"], metadata["Version"]) == (package, version)
+    assert metadata.get_all("Classifier") == project["classifiers"]
+    assert metadata["Keywords"] == (",".join(project.get("keywords", ())) or None)
+    assert f"{name}-{version}.dist-info/licenses/{metadata['License-File']}" in held
     required = metadata.get_all("Requires-Dist") or []
     assert set(project["dependencies"]) <= set(required)
     for extra, needed in project.get("optional-dependencies", {}).items():
@@ -249,6 +252,7 @@ def test_the_hook_builds_them_and_leaves_no_bytecode(
     (project := tmp_path / "project").mkdir()
     shutil.copy(wheels.__file__, extension)
     (tmp_path / "packages").symlink_to(ROOT / "packages")
+    shutil.copy(ROOT / "LICENSE", tmp_path)
     hook = (ROOT / "hooks/post_gen_project.py").read_text(encoding="utf-8")
     hook = hook.replace("{{ wheels_builder | python }}", str(extension / "wheels.py"))
     (tmp_path / "hook.py").write_text(hook.replace("{{ cookiecutter.runtime_from }}", "wheels"))

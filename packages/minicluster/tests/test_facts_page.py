@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from tests.support import project
@@ -23,11 +24,24 @@ def _named(file: Path) -> set[str]:
     return {fact for listed in docstrings for fact in listed.split(", ")}
 
 
-def test_each_row_has_a_test_where_the_page_says() -> None:
+def _facts() -> dict[str, str]:
+    """Return what the page says of each fact: fixed, different or refused."""
     page = (MINICLUSTER / "FACTS.md").read_text(encoding="utf-8")
     lines = [line.split("|") for line in page.splitlines()]
     rows = {line[1].strip(): line[5].strip() for line in lines if len(line) == 8}
-    facts = {name: state for name, state in rows.items() if re.fullmatch(r"[a-z]\d\d[a-z]?", name)}
+    return {name: state for name, state in rows.items() if re.fullmatch(r"[a-z]\d\d[a-z]?", name)}
+
+
+def test_the_first_page_counts_the_facts_as_they_are() -> None:
+    page = " ".join((MINICLUSTER / "README.md").read_text(encoding="utf-8").split())
+    counted = Counter(_facts().values())
+    fixed, different, refused = (counted[state] for state in ("fixed", "different", "refused"))
+    assert f"lists {counted.total()} others" in page
+    assert f"{fixed} were fixed since, {different} differ with a reason, and {refused} fail" in page
+
+
+def test_each_row_has_a_test_where_the_page_says() -> None:
+    facts = _facts()
     fixed = {name for name, state in facts.items() if state == "fixed"}
     assert fixed - WITH_OPERATIONS <= _named(SUITE) <= facts.keys()
     assert _named(OTHERS) == (facts.keys() - fixed) | WITH_OPERATIONS

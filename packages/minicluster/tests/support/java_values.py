@@ -25,14 +25,22 @@ ROWS = "tech.ytsaurus.client.rows"
 TYPE = "tech.ytsaurus.core.tables.ColumnValueType"
 
 
+def _installed(package: str) -> Path:
+    return Path(str(find_spec(package).origin)).parent  # type: ignore[union-attr]
+
+
+def class_path() -> str:
+    """Return where the client and all that it needs are."""
+    return f"{_installed('spyt')}/jars/common/*:{_installed('pyspark')}/jars/*"
+
+
 @contextmanager
 def jvm() -> Iterator[Any]:
     """Start a JVM with the client in its class path; it ends with this process at the latest."""
-    spark, spyt = (Path(str(find_spec(name).origin)).parent for name in ("pyspark", "spyt"))  # type: ignore[union-attr]
-    (py4j,) = (spark / "jars").glob("py4j-*.jar")
+    (py4j,) = (_installed("pyspark") / "jars").glob("py4j-*.jar")
     port, token = launch_gateway(
         jarpath=str(py4j),
-        classpath=f"{spyt}/jars/common/*:{spark}/jars/*",
+        classpath=class_path(),
         javaopts=["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
         die_on_exit=True,
         enable_auth=True,
