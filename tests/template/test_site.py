@@ -105,15 +105,20 @@ def test_the_platform_page_has_every_setting_of_an_organisation() -> None:
     assert all(f"\n  {name}: " in page for name in SETTINGS)
 
 
-def test_each_line_about_an_alternative_has_its_source() -> None:
+def test_each_cell_about_an_alternative_has_its_source() -> None:
+    """A link, or the words that say that there is none."""
     page = (ROOT / "docs/alternatives.md").read_text(encoding="utf-8")
-    tables = re.findall(r"^\| [^|]+ \| source \|\n\|---\|---\|\n((?:\|.*\n)+)", page, re.MULTILINE)
-    assert len(tables) > 5
-    for line in "".join(tables).splitlines():
-        _, _, source, _ = line.split("|")
-        assert source.strip(), line
-    for name in ("SPYT", "YT Flow", "FLYT", "Kafka Streams", "Flink"):
-        assert re.search(rf"^## {name}", page, re.MULTILINE), name
+    matrix, _, sections = page.partition("\n## What it guarantees\n")[2].partition("\n## This ")
+    rows = [line.strip("| ").split(" | ") for line in matrix.splitlines() if line.startswith("| ")]
+    tools = [name for name, *_ in rows if name not in ("tool", "this template")]
+    assert {tools.count(name) for name in tools} == {2}
+    for name, *cells in rows:
+        for cell in cells if name in tools else ():
+            assert "](" in cell or "][" in cell or "not checked" in cell, (name, cell)
+    for name in tools:
+        assert f"](#{name.lower().replace(', ', '-and-').replace(' ', '-')})" in page, name
+    for line in re.findall(r"^\|(?!---| to know).*\|$", sections, re.MULTILINE):
+        assert "][" in line, line
 
 
 def test_ten_words_are_ten() -> None:
