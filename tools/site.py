@@ -22,15 +22,16 @@ from tools.example import ROOT, generated
 CONFIG = ROOT / "zensical.toml"
 BUILD = ROOT / "build"
 PICTURES = ("*.svg", "*.png")
+#: Pages at the root.
+TOPS = ("README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
 #: Pages of the generated project, by where they are in the site.
 EXAMPLE = ("README.md", "docs/operations.md", "config/local.toml", "config/production.toml")
 
 
 def pages() -> list[str]:
     """Return the paths of the pages in the repository."""
-    tops = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
     found = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "packages").glob("*/*.md")]
-    return [*tops, *sorted(path.relative_to(ROOT).as_posix() for path in found)]
+    return [*TOPS, *sorted(path.relative_to(ROOT).as_posix() for path in found)]
 
 
 def listed(navigation: Any) -> Iterator[str]:

@@ -6,13 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from local_extensions.versions import PINS
 from tests.support.pages import dead_links
 from tests.support.project import OPTIONS, PROJECT, ROOT
+from tools import site
 
 #: All pages but those that Jinja renders: test_readme.py looks at these in generated projects.
 DOCUMENTS = [
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *(ROOT / name for name in site.TOPS),
     *(
         path
         for folder in ("docs", "tests", "bench", "packages")
@@ -60,3 +63,36 @@ def test_every_option_is_explained() -> None:
     options = (ROOT / "docs/options.md").read_text(encoding="utf-8")
     explained = {"spark_version", "ci", "license"}  # by their labels at the prompt
     assert {name for name in OPTIONS if f"`{name}`" not in options} == explained
+
+
+def test_supported_versions_are_those_that_are_pinned() -> None:
+    table = (ROOT / "docs/support.md").read_text(encoding="utf-8").partition("\n## What a ")[0]
+    for name in ("pyspark", "ytsaurus-spyt", "ytsaurus-client"):
+        for pin in (pin for pin in PINS if pin.name == name):
+            assert re.search(rf"^\|.* {re.escape(pin.version)}\b.* \|$", table, re.MULTILINE), pin
+
+
+FORMS = [
+    form for form in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml") if form.name != "config.yml"
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.stem)
+def test_an_issue_form_is_one_that_github_shows(form: Path) -> None:
+    """It ignores a form with an unknown type, or without a label (GitHub's syntax for forms)."""
+    read = yaml.safe_load(form.read_text(encoding="utf-8"))
+    assert read.keys() == {"name", "description", "body"}
+    ids = [part["id"] for part in read["body"] if part["type"] != "markdown"]
+    assert ids
+    assert len({*ids}) == len(ids)
+    for part in read["body"]:
+        assert part["type"] in {"markdown", "textarea", "input", "dropdown", "checkboxes"}
+        needed = "value" if part["type"] == "markdown" else "label"
+        assert part["attributes"][needed]
+        assert part["type"] != "dropdown" or part["attributes"]["options"]
+
+
+def test_the_support_page_names_the_forms() -> None:
+    page = (ROOT / "docs/support.md").read_text(encoding="utf-8")
+    for form in FORMS:
+        assert f'"{yaml.safe_load(form.read_text(encoding="utf-8"))["name"]}"' in page
