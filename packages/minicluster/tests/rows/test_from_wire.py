@@ -10,7 +10,7 @@ import pytest
 from yt import yson
 
 from minicluster.core.errors import YtError
-from minicluster.rows import wire
+from minicluster.rows import bulk, wire
 from minicluster.rows.from_wire import (
     DELETE,
     UPDATE,
@@ -193,21 +193,39 @@ def test_a_damaged_rowset_is_refused_whatever_came_before_the_damage() -> None:
             assert len(wire.values(row)) == len(of.columns)
 
 
+@pytest.mark.parametrize("column", ["text", "bytes"])
+def test_a_string_of_any_length_is_taken_at_one_look_or_one_by_one(
+    column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "ROWS_BEFORE", 0)
+    of = TableSchema.from_yson([c for c in COLUMNS if c["name"] in (column, "time")])
+    reader = RowReader(of, [c.name for c in of.columns], "//t")
+    for length in range(bulk.MOST_BYTES + 20):
+        row = encode(of, [{column: "x" * length, "time": 5}])[1]
+        at_one_look, others = reader.rowset(wire.join(row), [WRITE])
+        assert at_one_look + [stored for _, _, stored in others] == row
+        assert bool(at_one_look) == (length <= bulk.MOST_BYTES - 8)
+
+
 @pytest.mark.parametrize("last", ["any", "time", "number"])
-def test_columns_at_one_look_are_judged_as_one_by_one(last: str) -> None:
+def test_rows_at_one_look_are_judged_as_one_by_one(
+    last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rows with and without nulls, whole and damaged; `last` ends the row in another kind."""
     names = [column["name"] for column in COLUMNS if column["name"] != last] + [last]
     of = TableSchema.from_yson(
         [{"name": name, "type": c["type"]} for name in names for c in COLUMNS if c["name"] == name]
     )
     hasty, patient = RowReader(of, names, "//t"), RowReader(of, names, "//t")
-    patient._runs = []
+    monkeypatch.setattr(bulk, "ROWS_BEFORE", 0)
+    patient._usual = bulk.UsualRows([])
     source = random.Random(7)
     full = [item for item in items(3000) if None not in item.values() and len(item) == len(GOOD)]
     mixed = encode(of, [*full[:40], *items(40), *full[40:80]])[1]
     odd: list[dict[str, Any]] = [{}, {"text": None}, {"any": None}, {"text": "т", "bytes": None}]
-    plain = [{**item, "small": 5, "k": 1, **source.choice(odd)} for item in full[:40]]
-    whole = encode(of, plain)[1]
+    usual = [{**item, "small": 5, "k": 1, "text": "text"} for item in full[:40]]
+    assert len(hasty.rowset(wire.join(encode(of, usual)[1]), [WRITE] * 40)[0]) == 40
+    whole = encode(of, [{**item, **source.choice(odd)} for item in usual])[1]
     rowset = wire.join(whole)
     no_text = rowset.replace("т".encode(), b"\xff\xff")
     cut = [rowset[:-size] for size in range(8, 200, 8)]
@@ -215,7 +233,6 @@ def test_columns_at_one_look_are_judged_as_one_by_one(last: str) -> None:
         outcome = _outcome(hasty, given, [WRITE] * 40)
         assert isinstance(outcome, dict)
         assert outcome == _outcome(patient, given, [WRITE] * 40)
-    assert len(hasty.rowset(wire.join(whole), [WRITE] * 40)[0]) == 40
     for rows in (mixed, whole):
         rowset, kinds = wire.join(rows), [WRITE] * len(rows)
         assert modifications(hasty, rowset, kinds) == modifications(patient, rowset, kinds)

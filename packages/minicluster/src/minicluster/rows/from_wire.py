@@ -12,8 +12,8 @@ from struct import Struct
 from typing import Any
 
 from ..core.errors import YtError, generic, not_supported
-from . import bulk, wire
-from .bulk import MOST_WORDS, Expected
+from . import wire
+from .bulk import Expected, UsualRows
 from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
 
 WRITE = 0
@@ -26,6 +26,9 @@ ROW_INDEX = "$row_index"
 # Column ids of a name table that have no place in the schema.
 _TABLET = -1
 _SYSTEM = -2
+
+_MOST_WORDS = wire.MAX_VALUE_LENGTH >> 3
+"""No value of a shorter row is too long; a longer row is looked at value by value."""
 
 # client/table_client/public.h
 KEY_CANNOT_BE_NAN = 325
@@ -72,9 +75,9 @@ class RowReader:
             if name not in self.names:
                 raise YtError(1, f'Missing key column "{name}" in name table', {"path": path})
         self._fast = self._expectations(self._stored)
-        self._runs = bulk.of(self._fast or [])
-        self._spread = bulk.of(self._with_tablets() or [])
-        self._key_runs = bulk.of(self._expectations(range(schema.key_count)) or [])
+        self._usual = UsualRows(self._fast or [])
+        self._spread = UsualRows(self._with_tablets() or [])
+        self._keys = UsualRows(self._expectations(range(schema.key_count)) or [])
 
     def _expectations(self, indexes: Sequence[int]) -> list[Expected] | None:
         """Return what the first values of a row should be; None if they are not these columns."""
@@ -121,9 +124,9 @@ class RowReader:
         if self._spread and not any(kinds):
             named, position = self._at_one_look(data, 1, count)
             return [], named + self._modifications(data, words, kinds[len(named) :], position, 1)
-        if any(kinds) or not self._runs:
+        if any(kinds) or not self._usual:
             return [], self._modifications(data, words, kinds, 1, count)
-        first, position = bulk.rows(self._runs, data, 1, count)
+        first, position = self._usual.rows(data, 1, count)
         return first, self._modifications(data, words, kinds[len(first) :], position, 1)
 
     def _modifications(
@@ -158,7 +161,7 @@ class RowReader:
 
     def _at_one_look(self, data: bytes, position: int, most: int) -> tuple[list[Modification], int]:
         """Return the writes by usual rows from a word on, and the word behind them."""
-        rows, end = bulk.rows(self._spread or self._runs, data, position, most)
+        rows, end = (self._spread or self._usual).rows(data, position, most)
         if not self._spread:
             return [(WRITE, None, row) for row in rows], end
         width = len(self._stored).to_bytes(8, "little")
@@ -222,7 +225,7 @@ class RowReader:
                 elif header & _LOW != null:
                     return None
             end = position + tail
-            if end > len(words) or end - start > MOST_WORDS:
+            if end > len(words) or end - start > _MOST_WORDS:
                 return None
         except IndexError:
             return None
@@ -262,7 +265,7 @@ class RowReader:
 
     def key_only(self, row: bytes) -> bytes:
         """Return a key's stored form. Raises YtError unless it holds exactly the key columns."""
-        if self._key_runs and bulk.rows(self._key_runs, row, 0, 1)[1] << 3 == len(row):
+        if self._keys.rows(row, 0, 1)[1] << 3 == len(row):
             return row
         pieces = self._pieces(row)[1]
         count = self.schema.key_count
