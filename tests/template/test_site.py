@@ -6,6 +6,7 @@ import re
 import subprocess
 from html import unescape
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.template.test_makefile import OFFERED
 from tools import picture, site
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+DRAWINGS = sorted((ROOT / "docs/pictures").glob("*.svg"))
 GENERATOR = ROOT / ".venv-tools/bin/zensical"
 
 
@@ -57,6 +59,19 @@ def test_a_picture_has_all_that_was_printed_from_the_first_row_on() -> None:
     assert "set-up" not in svg
     for text in ("produced 3 rows", "kill <", "red", "RESULT lost=0"):
         assert f">{text}<" in svg
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS, ids=lambda path: path.stem)
+def test_a_drawing_scales_has_a_dark_form_and_loads_nothing(drawing: Path) -> None:
+    svg = ElementTree.parse(drawing).getroot()
+    assert svg.get("viewBox")
+    assert svg.get("height") is None  # a browser keeps the ratio of the view box
+    text = drawing.read_text(encoding="utf-8")
+    assert "@media (prefers-color-scheme: dark)" in text
+    assert not re.search(r"(href|src)=|url\((?!#)|@import", text)
+    drawn = {classes for one in svg.iter() for classes in one.get("class", "").split()}
+    styled = {*re.findall(r"\.(\w+)", text.partition("</style>")[0])}
+    assert drawn <= styled
 
 
 def test_every_page_is_in_the_navigation_once() -> None:

@@ -322,7 +322,7 @@ def test_status_asks_for_few_rows_of_a_long_ledger(
 # -- JSON
 
 
-PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8").partition("## JSON")[2]
+PAGE = (ROOT / "docs/status-json.md").read_text(encoding="utf-8")
 #: A line of the page's table: field and type.
 FIELD = re.compile(r"^\| `([\w.\[\]*]+)` \| ([a-z, ]+) \|", re.MULTILINE)
 _TYPES = {str: "text", int: "integer", float: "number", bool: "boolean", type(None): "null"}
