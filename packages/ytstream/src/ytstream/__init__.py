@@ -1,7 +1,7 @@
 """The runtime of a Structured Streaming job on YTsaurus, and all that is shipped with one.
 
 It needs the standard library, pyspark, SPYT and ytsaurus-client only. A job hands one value,
-``Job``, to the command line (cli.py). The rooms and their layers are in docs/architecture.md, and
+``Job``, to the command line (cli.py). HOW_A_BATCH_TRAVELS.md draws the folders as layers, and
 `make lint` checks them (import-linter, pyproject.toml of the template).
 
 Importing this module has no effect on the process and loads neither Spark nor SPYT.
