@@ -57,6 +57,7 @@ MORE = (
     "ytstream/tests/rejected/test_limit.py::test_rows_three_hours_ahead_are_rejected_and_end_the_job[transactional-window-2]",
     "ytstream/tests/rejected/test_limit.py::test_late_rows_are_in_the_ledger_and_end_the_job[at_least_once-deduplicate]",
     "ytstream/tests/query/test_idle_signal.py::test_a_start_that_finds_nothing_says_so_once",
+    "ytstream/tests/connector/test_spyt_source.py",
 )
 
 

@@ -4,10 +4,9 @@ SPYT's suites of streaming are in the repository ytsaurus/ytsaurus-spyt, in
 `data-source-extended/src/test/scala/tech/ytsaurus/spyt/streaming`. No other suite has a stream.
 
 - `YTsaurusStreamingTest` runs on a cluster. It has fourteen scenarios, and all are here.
-- `YtTransactionalStreamingTest` (7), `YtStreamingSourceTest` (24) and `YtQueueUtilsTest` (10) call
-  single classes, mostly with mocks. The cases whose outcome shows in tables are here too. The rest
-  is about return values, caches and JSON. One more is left out, a queue agent that does not
-  answer: SPYT repeats that request for 155 seconds.
+- `YtTransactionalStreamingTest` (7), `YtStreamingSourceTest` (22) and `YtQueueUtilsTest` (10) call
+  single classes, mostly with mocks. The cases whose outcome shows in tables are here too. The
+  single calls are in ytstream's tests of its connector, `test_spyt_source.py`.
 
 Each test names what it follows, as `SPYT: suite: scenario`.
 """
