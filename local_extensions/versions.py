@@ -123,6 +123,8 @@ PINS = (
         "on Node 24", tag="v7.0.0"),
     Pin("actions/setup-java", "b6effb05e454b25005698d916606bdc6ffcbf961", "ci",
         "on Node 24", tag="v5.7.0"),
+    Pin("actions/upload-artifact", "bbbca2ddaa5d8feaa63e36b76fdaad77386f024f", "ci",
+        "on Node 24", tag="v7.0.0"),
 )
 # fmt: on
 

@@ -15,7 +15,7 @@ import yaml
 from local_extensions import versions
 from tests.conftest import Generate
 from tests.support.project import ROOT
-from tools import audit
+from tools import audit, real
 from ytstream import cli
 from ytstream_tools.replay.rehearsal import DIFFERS
 
@@ -141,6 +141,13 @@ def test_the_real_server_is_tried_weekly_by_hand_and_where_it_is_spoken_to() -> 
     assert "github.event_name != 'pull_request'" in issue["if"]
 
 
+def test_the_report_is_an_artifact_of_each_run() -> None:
+    described: dict[Any, Any] = yaml.safe_load(REAL.read_text())
+    *_, report, upload = described["jobs"]["real"]["steps"]
+    assert upload["uses"].startswith("actions/upload-artifact@")
+    assert report["if"] == upload["if"] == "always()"
+    written = real.parser().parse_args([]).report
+    assert ROOT / upload["with"]["path"] == written
 @pytest.mark.parametrize("file", [OURS, REAL], ids=lambda file: file.stem)
 def test_the_versions_of_python_and_java_are_those_of_the_one_list(file: Path) -> None:
     text = file.read_text()
