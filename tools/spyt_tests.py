@@ -40,8 +40,8 @@ FILES = (
     "test_cluster.py",
     "test_direct_submit.py",
 )
-#: A file is given up after this time. spyt_plugin gives up a single test.
-LIMIT_SECONDS = 3600
+#: A file is given up after the first time, and a test after the second.
+LIMIT_SECONDS, TEST_SECONDS = 3600, 240
 WORK = ROOT / "build" / "spyt-tests"
 
 
@@ -88,6 +88,7 @@ def environment(checkout: Path, http: str) -> dict[str, str]:
         "SPARK_CONF_DIR": str(_folder_of("spyt") / "conf"),  # what their spyt-env sets
         "SPARK_LOCAL_IP": "127.0.0.1",
         spyt_plugin.JAVA: str(node.java_home()),
+        spyt_plugin.LIMIT: os.environ.get(spyt_plugin.LIMIT, str(TEST_SECONDS)),
     }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import spyt_tests
+from tools import spyt_plugin, spyt_tests
 from tools.conformance import Answers
 
 UTILS = """
@@ -15,8 +15,13 @@ YT_PROXY = "127.0.0.1:" + os.environ["PROXY_PORT"]
 DRIVER_CLIENT_CONF = {"spark.driver.host": "172.17.0.1", "spark.driver.port": "27151"}
 SPARK_CONF = dict(DRIVER_CLIENT_CONF)
 """
+CYPRESS = """
+def patch_conf(client, python, java):
+    client.set("//home/spark/conf/global/python_of_the_tests", python)
+"""
 TEST = """
 import os
+import time
 from common.cluster_utils import DEFAULT_SPARK_CONF
 from utils import DRIVER_CLIENT_CONF, SPARK_CONF, YT_PROXY
 from yt.wrapper import YtClient
@@ -26,10 +31,15 @@ def test_it_is_given_what_the_container_would_have():
     assert os.path.isfile(SPARK_CONF["spark.ytsaurus.java.home"] + "/bin/java")
     assert DEFAULT_SPARK_CONF["spark.ytsaurus.java.home"]
     assert os.path.isdir(os.environ["SPARK_CONF_DIR"])
-    assert YtClient(YT_PROXY, token="token").exists("//home/spark/conf/global")
+    conf = YtClient(YT_PROXY, token="token").get("//home/spark/conf/global")
+    assert conf["python_of_the_tests"] == "python3"
+    assert conf["environment"]["YT_IP_ADDRESS_DEFAULT"] == "localhost"
 
 def test_it_fails():
     assert 1 == 2
+
+def test_it_hangs():
+    time.sleep(60)
 """
 
 
@@ -47,16 +57,19 @@ def test_a_file_is_run_on_a_minicluster_with_what_it_assumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spyt_tests, "WORK", tmp_path / "work")
+    monkeypatch.setenv(spyt_plugin.LIMIT, "1")
     tests, common = tmp_path / "e2e-test" / "tests", tmp_path / "e2e-test" / "common"
     tests.mkdir(parents=True)
     common.mkdir()
     (common / "__init__.py").touch()
     (common / "cluster_utils.py").write_text("DEFAULT_SPARK_CONF = {}\n")
+    (common / "cypress.py").write_text(CYPRESS)
     (tests / "utils.py").write_text(UTILS)
     (tests / "test_toy.py").write_text(TEST)
     found = spyt_tests.run_file(tmp_path, "test_toy.py")
     assert (found.agree, found.problem) == (1, "")
-    assert [*found.differing] == ["test_toy.py::test_it_fails"]
+    assert [*found.differing] == ["test_toy.py::test_it_fails", "test_toy.py::test_it_hangs"]
+    assert "not done after 1 s" in found.differing["test_toy.py::test_it_hangs"]
 
 
 def test_the_results_are_a_table_with_each_failure_below_it() -> None:
