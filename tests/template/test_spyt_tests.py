@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.support.project import ROOT
 from tools import spyt_plugin, spyt_tests
 from tools.conformance import Answers
 
@@ -81,3 +83,13 @@ def test_the_results_are_a_table_with_each_failure_below_it() -> None:
         "| file | passed |\n|---|---|\n| `test_x.py` | 3 of 5 |\n"
         "| `test_z.py` | not done after 9 s |\n\ntest_x.py::test_y: assert 1 == 2"
     )
+
+
+def test_the_page_names_tests_that_exist() -> None:
+    page = (ROOT / "docs/real.md").read_text()
+    _, _, suites = page.partition("## SPYT's suites of streaming")
+    files = [(ROOT / name).read_text() for name in re.findall(r"`(packages/\S+\.py)`", suites)]
+    named = re.findall(r"^\| .* \| `(\w+)` \|$", suites, re.M)
+    assert len(files) == 2
+    assert named
+    assert [name for name in named if not any(f"def test_{name}(" in text for text in files)] == []
