@@ -148,6 +148,8 @@ def test_the_report_is_an_artifact_of_each_run() -> None:
     assert report["if"] == upload["if"] == "always()"
     written = real.parser().parse_args([]).report
     assert ROOT / upload["with"]["path"] == written
+
+
 @pytest.mark.parametrize("file", [OURS, REAL], ids=lambda file: file.stem)
 def test_the_versions_of_python_and_java_are_those_of_the_one_list(file: Path) -> None:
     text = file.read_text()
