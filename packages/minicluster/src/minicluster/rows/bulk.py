@@ -2,8 +2,7 @@
 
 A regular expression says what a usual row is, and `re` walks over a rowset faster than a loop does.
 `RowReader.plain` lets the same rows pass and some more, one column at a time. What is unusual here
-is left to it: a long string, letters other than those of ASCII in a `utf8` column, and a number of
-a narrow type that is negative or large.
+is left to it: a long string, and a number of a narrow type that is negative or large.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+from . import wire
 
 MOST_BYTES = 512
 """Of a usual string, its padding included: the expression has a branch for each eight bytes."""
@@ -54,11 +55,16 @@ class UsualRows:
         add, match, end = found.append, self._pattern.match, start << 3
         for _ in range(most):
             row = match(data, end)
-            if row is None:
+            if row is None or (row.lastindex and not all(map(_is_text, row.groups()))):
                 break
             add(row[0])
             end = row.end()
         return found, end >> 3
+
+
+def _is_text(string: bytes | None) -> bool:
+    """Return whether a length and the bytes behind it are UTF-8; None: they are ASCII."""
+    return string is None or wire.is_text(string[4 : 4 + int.from_bytes(string[:4], "little")])
 
 
 def _row(columns: Sequence[Expected]) -> Iterator[bytes]:
@@ -82,22 +88,28 @@ def _number(bounds: tuple[int, int] | None) -> bytes:
     """Return the eight bytes of a number from 0 to a power of two, within the bounds."""
     bits = 64 if bounds is None else (bounds[1] + 1).bit_length() - 1
     whole, rest = divmod(bits, 8)
-    highest = b"[\\x00-\\x%02x]" % ((1 << rest) - 1) if rest else b""
-    return b"." * whole + highest + b"\\x00" * (8 - whole - (rest > 0))
+    highest = rb"[\x00-\x%02x]" % ((1 << rest) - 1) if rest else b""
+    return b"." * whole + highest + rb"\x00" * (8 - whole - (rest > 0))
 
 
 def _string(utf8: bool) -> bytes:
-    """Return the length of a string and, by its size, the bytes with their padding."""
-    byte = b"[\\x00-\\x7f]" if utf8 else b"."
-    branches = [_literally(0, 4)]
+    """Return the length of a string and the bytes with their padding.
+
+    Where they have to be UTF-8 and are not ASCII, they are a group: an expression cannot judge it.
+    """
+    any_bytes = _one_of([*_sizes(b".")])
+    if not utf8:
+        return any_bytes
+    return _one_of([*_sizes(rb"[\x00-\x7f]"), b"(" + any_bytes + b")"])
+
+
+def _sizes(byte: bytes) -> Iterator[bytes]:
+    """Yield a branch for each size of the padded bytes, after the lengths that have it."""
+    yield _literally(0, 4)
     for size in range(8, MOST_BYTES, 8):
-        first, last = size - 7, size
-        lengths = b"[\\x%02x-\\x%02x]\\x%02x" % (
-            first & 255,
-            min(last, first | 255) & 255,
-            first >> 8,
-        )
-        branches.append(lengths + b"\\x00\\x00" + byte + b"{%d}+" % size)
-        if last >> 8 > first >> 8:
-            branches.append(_literally(last, 4) + byte + b"{%d}+" % size)
-    return _one_of(branches)
+        high = size - 7 >> 8
+        highest = min(size, high << 8 | 255)
+        padded = rb"\x00\x00" + byte + b"{%d}+" % size
+        yield rb"[\x%02x-\x%02x]\x%02x" % (size - 7 & 255, highest & 255, high) + padded
+        if size > highest:
+            yield rb"\x%02x\x%02x" % (size & 255, size >> 8) + padded
