@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
+import tempfile
 import zlib
+from collections.abc import Sequence
+from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
 #: Blink's names of the reader's wishes (preferred_color_scheme.mojom).
 _SCHEMES = {"dark": 0, "light": 1}
+_WIDTHS = Path(__file__).with_name("widths.html")
 
 
 def browser() -> str:
@@ -20,7 +27,9 @@ def browser() -> str:
     return found
 
 
-def opened(page: Path, scheme: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def opened(
+    page: Path, scheme: str, folder: Path, *words: str, fragment: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Open a file for a reader who wants it "light" or "dark"."""
     return subprocess.run(
         [
@@ -28,7 +37,7 @@ def opened(page: Path, scheme: str, folder: Path, *words: str) -> subprocess.Com
             "--no-first-run", "--disable-background-networking", "--enable-logging=stderr",
             f"--user-data-dir={folder / 'profile'}",
             f"--blink-settings=preferredColorScheme={_SCHEMES[scheme]}", *words,
-            page.resolve().as_uri(),
+            page.resolve().as_uri() + fragment,
         ],
         capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
@@ -38,6 +47,21 @@ def pictured(page: Path, scheme: str, target: Path, width: int, height: int) -> 
     """Write what it shows as a PNG; return what the browser has complained about."""
     words = (f"--window-size={width},{height}", f"--screenshot={target}")
     return opened(page, scheme, target.parent, *words).stderr
+
+
+def sideways(site: Path, pages: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Return which pages of a folder scroll sideways, at which of the widths, and by how much.
+
+    A page next to them opens each in a frame. For files, the browser allows it only if told to.
+    """
+    opener = site / _WIDTHS.name
+    shutil.copy(_WIDTHS, opener)
+    asked = quote(json.dumps({"pages": pages, "widths": widths}))
+    words = ("--allow-file-access-from-files", "--virtual-time-budget=600000", "--dump-dom")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        shown = opened(opener, "light", Path(folder), *words, fragment=f"#{asked}").stdout
+    (found,) = re.findall(r"<pre id=\"found\">FOUND(.*)END</pre>", unescape(shown))
+    return list(json.loads(found))
 
 
 def colours(png: Path) -> dict[tuple[int, int, int], int]:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from local_extensions.answers import SETTINGS
+from tests.support import browser
 from tests.support.project import ROOT
 from tests.template.test_makefile import OFFERED
 from tools import picture, site
@@ -105,6 +106,21 @@ def test_the_site_builds_and_loads_nothing_of_another_server(tmp_path: Path) -> 
     for broken in ("[gone](nowhere.md)", "[gone](concepts.md#nowhere)"):
         start.write_text(f"{text}\n{broken}\n")
         assert build() != 0, broken
+
+
+@pytest.mark.journey
+def test_no_page_scrolls_sideways_on_a_laptop_or_a_phone(tmp_path: Path) -> None:
+    """Needs a browser: tests/support/browser.py says how to install it."""
+    site.stage(tmp_path)
+    words = [str(GENERATOR), "build", "--strict", "--clean"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    built = tmp_path / "site"
+    (built / "wide.html").write_text("<!doctype html><p style='width: 2000px'>wide")
+    pages = sorted(page.relative_to(built).as_posix() for page in built.rglob("*.html"))
+    assert [line.partition(":")[0] for line in browser.sideways(built, pages, [1440, 390])] == [
+        "wide.html at 1440 px",
+        "wide.html at 390 px",
+    ]
 
 
 def test_the_reference_has_every_command() -> None:
