@@ -21,7 +21,8 @@ from tools.example import ROOT, generated
 
 CONFIG = ROOT / "zensical.toml"
 BUILD = ROOT / "build"
-PICTURES = ("*.svg", "*.png")
+#: What pages need besides text.
+ASSETS = ("*.svg", "*.png", "*.css")
 #: Pages at the root.
 TOPS = ("README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
 #: Pages of the generated project, by where they are in the site.
@@ -50,11 +51,11 @@ def navigation() -> list[str]:
 
 
 def stage(folder: Path) -> None:
-    """Copy configuration, pages and pictures into ``folder``, with an example beside them."""
+    """Copy configuration, pages and assets into ``folder``, with an example beside them."""
     shutil.rmtree(folder, ignore_errors=True)
     content = folder / "content"
-    pictures = (path for kind in PICTURES for path in (ROOT / "docs").rglob(kind))
-    for name in [*pages(), "LICENSE", *(str(path.relative_to(ROOT)) for path in pictures)]:
+    assets = (path for kind in ASSETS for path in (ROOT / "docs").rglob(kind))
+    for name in [*pages(), "LICENSE", *(str(path.relative_to(ROOT)) for path in assets)]:
         (content / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, content / name)
     project = generated(folder / "generated", {})

@@ -15,6 +15,8 @@ from email import message_from_bytes
 from pathlib import Path
 
 import pytest
+from packaging.metadata import Metadata
+from trove_classifiers import classifiers
 
 from local_extensions import wheels
 from minicluster import testing
@@ -64,7 +66,7 @@ def test_a_wheel_holds_the_package_and_its_metadata(built: Path, package: str) -
     version, name, sources = wheels.version(package), package.replace("-", "_"), ALL[package]
     with zipfile.ZipFile(built / f"{name}-{version}-py3-none-any.whl") as archive:
         held = set(archive.namelist())
-        metadata = message_from_bytes(archive.read(f"{name}-{version}.dist-info/METADATA"))
+        described = archive.read(f"{name}-{version}.dist-info/METADATA")
         assert all(entry.compress_type == zipfile.ZIP_STORED for entry in archive.infolist())
     wanted = {
         f"{name}/{path.relative_to(sources).as_posix()}"
@@ -75,8 +77,11 @@ def test_a_wheel_holds_the_package_and_its_metadata(built: Path, package: str) -
     assert {path for path in held if not path.startswith(f"{name}-")} == wanted
     text = (ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)["project"]
+    metadata = message_from_bytes(described)
     assert (metadata["Name"], metadata["Version"]) == (package, version)
+    assert Metadata.from_email(described, validate=True).summary == project["description"]
     assert metadata.get_all("Classifier") == project["classifiers"]
+    assert {*project["classifiers"]} <= classifiers, "PyPI refuses a package with any other"
     assert metadata["Keywords"] == (",".join(project.get("keywords", ())) or None)
     assert f"{name}-{version}.dist-info/licenses/{metadata['License-File']}" in held
     required = metadata.get_all("Requires-Dist") or []
