@@ -68,7 +68,7 @@ def test_a_driver_that_is_killed_fires_and_a_healthy_one_does_not(
             job.send(ROWS)
             job.cluster.client.clock.advance(60)
             _scrape(address, series, minute)
-    text = alert_rules.text(job.context.job, job.context.settings)
+    text = alert_rules.text(job.context.job, job.context.settings, Path("config/production.toml"))
     values, ours = series.values(LIFE + DEATH), "Ytstream.*"
     fires(tmp_path, text, values, set(), LIFE - 1, only=ours)
     wanted = {"YtstreamEndedWithoutStop", "YtstreamStalled"}

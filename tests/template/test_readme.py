@@ -82,6 +82,7 @@ def test_its_sections_are_the_way_of_a_newcomer(project: Path) -> None:
         "Make it yours",
         "Run it locally",
         "Run it on a cluster",
+        "Where things run",
         "Files",
     ]
 
@@ -191,7 +192,9 @@ def test_each_alert_has_its_entry_and_each_entry_its_alert(project: Path) -> Non
     """The address in an alert leads to a heading of the page, with all that an entry has."""
     facts = dict(re.findall(r"^\| (guarantee|processing) \| `(\w+)` \|$", text_of(project), re.M))
     job = example(facts["guarantee"], facts["processing"], rejects=True).job
-    rules = yaml.safe_load(alert_rules.text(job, settings_of(job, "//home/job")))["groups"]
+    rules = yaml.safe_load(
+        alert_rules.text(job, settings_of(job, "//home/job"), Path("config/production.toml"))
+    )["groups"]
     addresses = {rule["annotations"]["runbook_url"] for group in rules for rule in group["rules"]}
     section = text_of(project, OPERATIONS).partition("\n## Alerts\n")[2].partition("\n## ")[0]
     entries = section.split("\n### ")[1:]

@@ -28,6 +28,7 @@ from ytstream.recovery.lock import InstanceLock
 from ytstream_tools.status import alert_rules, job_status, prometheus
 from ytstream_tools.status.job_status import JobStatus
 
+CONFIG = Path("config/production.toml")
 MINUTES = 75
 START = datetime(2026, 11, 23, 10, tzinfo=UTC)
 PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8").partition("## Alerts")[2]
@@ -36,7 +37,7 @@ PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8").partition("## Alert
 def _rules(processing: str) -> dict[str, dict[str, Any]]:
     """Return the rules of a job by name."""
     job = example("transactional", processing, rejects=processing == "map").job
-    text = alert_rules.text(job, settings_of(job, "//home/job"))
+    text = alert_rules.text(job, settings_of(job, "//home/job"), CONFIG)
     groups = yaml.safe_load(text)["groups"]
     return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
@@ -57,7 +58,7 @@ def test_rules_lead_to_the_page_that_the_configuration_names() -> None:
     job = example("transactional", "map").job
     url = "https://git.example.com/bids/operations.md"
     settings = replace(settings_of(job, "//home/job"), runbook_url=url)
-    groups = yaml.safe_load(alert_rules.text(job, settings))["groups"]
+    groups = yaml.safe_load(alert_rules.text(job, settings, CONFIG))["groups"]
     given = {rule["annotations"]["runbook_url"] for group in groups for rule in group["rules"]}
     assert f"{url}#ytstreamstalled" in given
     assert all(address.startswith(f"{url}#") for address in given)
@@ -262,14 +263,14 @@ def test_a_fault_fires_its_rules_alone(
         play(played)
         if play is not _agentless:
             played.ask_the_agent()
-    text = alert_rules.text(context.job, context.settings)
+    text = alert_rules.text(context.job, context.settings, CONFIG)
     fires(tmp_path, text, played.series.values(MINUTES), PLAYS[play], MINUTES - 1)
 
 
 @pytest.mark.journey
 def test_a_state_that_doubles_in_a_day_fires(tmp_path: Path) -> None:
     job = example("transactional", "window").job
-    text = alert_rules.text(job, settings_of(job, "//home/job"))
+    text = alert_rules.text(job, settings_of(job, "//home/job"), CONFIG)
     name = series_name("ytstream_state_rows", {"app": job.name})
     up = series_name("ytstream_up", {"app": job.name})
     day = 24 * 60
@@ -281,7 +282,7 @@ def test_a_state_that_doubles_in_a_day_fires(tmp_path: Path) -> None:
 @pytest.mark.journey
 def test_a_state_above_the_jobs_limit_fires(tmp_path: Path) -> None:
     job = replace(example("transactional", "window").job, large_state_bytes=1_000)
-    text = alert_rules.text(job, settings_of(job, "//home/job"))
+    text = alert_rules.text(job, settings_of(job, "//home/job"), CONFIG)
     labels = {"app": job.name}
     for memory, wanted in ((401, {"YtstreamStateLarge"}), (400, set[str]())):
         series = {
@@ -307,4 +308,11 @@ def test_the_queue_agents_lag_fires(tmp_path: Path) -> None:
                 f"{seconds}x30"
             ],
         }
-        fires(tmp_path, alert_rules.text(job, settings), series, wanted, 29, only="YtConsumer.*")
+        fires(
+            tmp_path,
+            alert_rules.text(job, settings, CONFIG),
+            series,
+            wanted,
+            29,
+            only="YtConsumer.*",
+        )

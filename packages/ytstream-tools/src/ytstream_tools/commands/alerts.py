@@ -7,10 +7,10 @@ from ytstream.job import Job
 from ytstream.settings.job_settings import Settings
 
 
-def _offline(job: Job, settings: Settings, _: Path) -> int:
+def _offline(job: Job, settings: Settings, config: Path) -> int:
     from ..status import alert_rules
 
-    print(alert_rules.text(job, settings))
+    print(alert_rules.text(job, settings, config))
     return 0
 
 

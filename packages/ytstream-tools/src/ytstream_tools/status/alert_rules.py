@@ -9,6 +9,7 @@ yt/yt/server/queue_agent/profile_manager.cpp: /consumer_partition with /lag_rows
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ytstream.job import REJECTED, Job
 from ytstream.settings.job_settings import Settings
@@ -53,7 +54,7 @@ def alerts(job: Job) -> Iterator[Alert]:
         "YtstreamUnreadable", "ytstream_up{SELF} == 0", 5, "critical",
         "cluster or ledger cannot be read",
         "`metrics` gets no answer, so nobody knows where the job is. The job itself may run well. "
-        "No row is lost by this.",
+        "If it does not, unread rows stay in the queue until it trims them.",
         "ytstream_up",
     )  # fmt: skip
     yield Alert(
@@ -85,7 +86,7 @@ def alerts(job: Job) -> Iterator[Alert]:
     )  # fmt: skip
     yield Alert(
         "YtstreamRestarts", f"delta(ytstream_epoch{{SELF}}[1h]) > {STARTS_PER_HOUR}", 0, "warning",
-        "more than three new epochs in an hour: the query fails and starts again",
+        "more than three starts in an hour: the query or the driver fails and starts again",
         "Each restart reads the unfinished batch again. After "
         f"{job.most_failures} failures without a batch in between, the job ends.",
         "ytstream_epoch",
@@ -97,8 +98,8 @@ def alerts(job: Job) -> Iterator[Alert]:
             f" / on (app) rate(ytstream_rows_read_total{{SELF}}[15m]) > {REJECTED_SHARE}",
             5, "warning",
             "more than one row of twenty is rejected",
-            "These rows are not in the output. They are kept in `rejected`, if the job has that "
-            "output. Above `reject_limit`, the job ends.",
+            "These rows are in the output `rejected`, not in the others. Above `reject_limit` of a "
+            "batch, the job ends.",
             "ytstream_rows_rejected_total",
         )  # fmt: skip
     if job.kind.is_stateful:
@@ -124,8 +125,8 @@ def alerts(job: Job) -> Iterator[Alert]:
         yield Alert(
             "YtstreamReadUnequalWritten", "ytstream_read_minus_written_rows{SELF} != 0", 10,
             "critical", "a map has written more or fewer rows than it has read",
-            "Rows are missing in the output, or are there too often. Remove the rule if "
-            "transform() leaves rows out.",
+            "Rows are missing in the output, or are there too often, and each batch may add some. "
+            "Remove the rule if transform() leaves rows out on purpose.",
             "ytstream_read_minus_written_rows",
         )  # fmt: skip
 
@@ -149,13 +150,17 @@ def anchor(heading: str) -> str:
     return heading.lower().replace(" ", "-")
 
 
-def text(job: Job, settings: Settings) -> str:
-    """Return a file of rules in YAML. A text in quotes is one in JSON and in YAML alike."""
+def text(job: Job, settings: Settings, config: Path) -> str:
+    """Return a file of rules in YAML, with the figures of the configuration in ``config``.
+
+    A text in quotes is one in JSON and in YAML alike.
+    """
     app, consumer = json.dumps(job.name, ensure_ascii=False), json.dumps(settings.consumer)
     page = settings.runbook_url or RUNBOOK
     return "\n".join(
         (
-            f"# Of {app}: `python -m <package> alerts`. Change the figures to what is normal here.",
+            f"# Of {app}, with the consumer and the figures of {config}:",
+            f"# `python -m <package> alerts --config {config}`. Change them to what is normal here.",
             "groups:",
             *_group("ytstream", [*alerts(job)], f"app={app}", "{SELF}", page),
             *_group(
