@@ -160,7 +160,7 @@ def text(job: Job, settings: Settings, config: Path) -> str:
     return "\n".join(
         (
             f"# Of {app}, with the consumer and the figures of {config}:",
-            f"# `python -m <package> alerts --config {config}`. Change them to what is normal here.",
+            f"# `python -m <package> alerts --config {config}`. Change them to what is normal.",
             "groups:",
             *_group("ytstream", [*alerts(job)], f"app={app}", "{SELF}", page),
             *_group(
