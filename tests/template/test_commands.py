@@ -1,6 +1,7 @@
 """Every command of every page is run by a test, or is listed here with the reason and a substitute.
 
-A command is a line of a block `sh`, or one after `$` in a block `console`.
+A command is a line of a block `sh`, or one after `$` in a block `console`. The tutorial's commands
+go together: tests/journeys/test_tutorial.py runs all of them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tools import site
 __all__ = ["template"]
 _BLOCK = re.compile(r"^ *```(sh|console)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
+TUTORIAL = "docs/tutorial.md"
 HERE = "tests/template/test_commands.py"
 MAKEFILE = "tests/template/test_makefile.py"
 UPGRADE = "tests/template/test_upgrade.py"
@@ -184,8 +186,9 @@ def commands(page: Path) -> Iterator[str]:
 
 @cache
 def of_the_repository() -> tuple[str, ...]:
-    """Return the commands of all pages but those of generated projects."""
-    return tuple(dict.fromkeys(one for name in site.pages() for one in commands(ROOT / name)))
+    """Return the commands of all pages but the tutorial and those of generated projects."""
+    pages = (ROOT / name for name in site.pages() if name != TUTORIAL)
+    return tuple(dict.fromkeys(one for page in pages for one in commands(page)))
 
 
 @pytest.fixture(scope="module")

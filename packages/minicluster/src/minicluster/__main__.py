@@ -50,6 +50,9 @@ OPERATIONS = """\
   Vanilla operations run: their jobs are processes of this machine and of this user.
   Not enforced: limits of memory and CPU, pools, users, networks and hosts of their own.
   Folders of the jobs: {folder}
+  Python of the jobs:  {python}
+  Java of the jobs:    {java}
+  {published}
 """
 
 
