@@ -31,6 +31,7 @@ _VARYING = re.compile(
     r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b"  # a time
     r"|\b[\d.]+ ?s\b"  # seconds
     r"|\b[0-9a-f]{1,8}(?:-[0-9a-f]{1,8}){3}\b"  # an id of the cluster
+    r"|\b[0-9a-f]{12}\b"  # a commit, or a configuration's checksum
     r"|(?<=batch )\d+-\d+"  # a query without rows to read begins with an empty batch
 )
 
