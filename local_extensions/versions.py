@@ -125,6 +125,10 @@ PINS = (
         "on Node 24", tag="v5.7.0"),
     Pin("actions/upload-artifact", "bbbca2ddaa5d8feaa63e36b76fdaad77386f024f", "ci",
         "on Node 24", tag="v7.0.0"),
+    Pin("actions/upload-pages-artifact", "fc324d3547104276b827a68afc52ff2a11cc49c9", "ci",
+        "the site of a release", tag="v5.0.0"),
+    Pin("actions/deploy-pages", "cd2ce8fcbc39b97be8ca5fce6e763baed58fa128", "ci",
+        "the site of a release", tag="v5.0.0"),
 )
 # fmt: on
 

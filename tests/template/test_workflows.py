@@ -21,6 +21,7 @@ from ytstream_tools.replay.rehearsal import DIFFERS
 
 OURS = ROOT / ".github/workflows/ci.yml"
 REAL = ROOT / ".github/workflows/real.yml"
+PAGES = ROOT / ".github/workflows/pages.yml"
 ZIZMOR = ROOT / ".venv-tools/bin/zizmor"
 _USES = re.compile(r"uses: (\S+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$", re.MULTILINE)
 
@@ -33,12 +34,31 @@ def workflow(request: pytest.FixtureRequest, generate: Generate) -> str:
     return made.read_text(encoding="utf-8")
 
 
-def test_every_action_is_the_commit_of_the_one_list(workflow: str) -> None:
+def _check_actions(workflow: str) -> None:
     found = _USES.findall(workflow)
     assert len(found) == workflow.count("uses:") > 0
     for name, commit, tag in found:
         pin = versions._entry(name, "")
         assert (commit, tag) == (pin.version, pin.tag), f"{name}: see local_extensions/versions.py"
+
+
+def test_every_action_is_the_commit_of_the_one_list(workflow: str) -> None:
+    _check_actions(workflow)
+
+
+def test_the_job_that_publishes_the_site_runs_nothing_of_the_repository() -> None:
+    text = PAGES.read_text(encoding="utf-8")
+    _check_actions(text)
+    described: dict[str, Any] = yaml.safe_load(text)
+    assert described["permissions"] == {}
+    build, deploy = (described["jobs"][name] for name in ("build", "deploy"))
+    assert build["permissions"] == {"contents": "read"}
+    assert build["steps"][0]["with"]["persist-credentials"] is False
+    assert [step["run"] for step in build["steps"] if "run" in step] == ["make site"]
+    assert deploy["permissions"] == {"pages": "write", "id-token": "write"}
+    assert deploy["environment"]["name"] == "github-pages"
+    (step,) = deploy["steps"]
+    assert step["uses"].startswith("actions/deploy-pages@")
 
 
 def test_a_job_may_read_the_repository_and_nothing_else(workflow: str) -> None:
