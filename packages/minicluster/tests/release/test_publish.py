@@ -97,6 +97,14 @@ def test_the_archives_are_small_and_a_job_unpacks_the_real_layout(sandbox: Path)
     assert os.access(home / "bin/driver-op-discovery.sh", os.R_OK)
 
 
+def test_the_agent_is_found_from_another_folder(sandbox: Path) -> None:
+    """The jobs of a Spark cluster call it with the home ".", and start processes in other ones."""
+    done = _unpack(sandbox, "--spark-home", ".", "--spark-distributive", _tgz())
+    assert done.returncode == 0, done.stderr
+    options = (sandbox / "spyt-package/conf/java-opts").read_text().strip()
+    assert Path(options.removeprefix("-javaagent:")).is_absolute()
+
+
 @pytest.mark.parametrize("ending", ["zip", "tar.gz", "tgz"])
 def test_an_archive_of_the_job_is_unpacked_under_its_name(sandbox: Path, ending: str) -> None:
     content = sandbox / "content"

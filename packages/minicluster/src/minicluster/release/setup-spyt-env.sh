@@ -3,7 +3,8 @@
 set -e
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --spark-home) home=$2; shift 2 ;;
+    # Absolute: a worker starts drivers and executors in folders of their own.
+    --spark-home) home=$(realpath "$2"); shift 2 ;;
     --spark-distributive) archive=$2; shift 2 ;;
     *) echo "setup-spyt-env.sh: unknown argument $1" >&2; exit 1 ;;
   esac
