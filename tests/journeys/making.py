@@ -22,11 +22,17 @@ def result_of(
     shell: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
     """Run ``make`` with the targets, ``demo`` as the last one; return the figures of its RESULT."""
+    said = make(project, environment, *targets, shell=shell)
+    return dict(word.split("=") for word in said.splitlines()[-1].split()[1:])
+
+
+def make(
+    project: Path, environment: Path, *words: str, shell: Mapping[str, str] = os.environ
+) -> str:
+    """Run ``make`` in a project and return its output; fail when it fails."""
     # Not the options of the make that runs the tests.
     inherited = {name: value for name, value in shell.items() if not name.startswith("MAKE")}
-    words = ["make", *targets, "UV=", f"VENV={environment}"]
-    said = _run(words, project, inherited)
-    return dict(word.split("=") for word in said.splitlines()[-1].split()[1:])
+    return _run(["make", *words, "UV=", f"VENV={environment}"], project, inherited)
 
 
 def run(project: Path, environment: Path, *words: str) -> str:

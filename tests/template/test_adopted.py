@@ -1,17 +1,24 @@
-"""A repository that has adopted a file: its linters, its own tests and its demo."""
+"""A repository that has adopted a file: its linters, its own tests, its demo and its preview."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
+import time
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.journeys.usage import read_stat
 from tests.support.project import generate
 
 ROWS = 400
+PATIENCE_SECONDS = 180
 
 
 def _file(folder: Path) -> Path:
@@ -49,15 +56,9 @@ def test_an_adopted_job_is_approved_linted_tested_and_killed(
 ) -> None:
     project = generate(tmp_path, guarantee=guarantee, processing=processing)
     python = installed["4.1"] / "bin/python"
-    environment = {**os.environ, "PYTHONPATH": f"{project / 'src'}:{project}"}
 
     def run(*words: str) -> str:
-        done = subprocess.run(
-            [python, "-m", *words],
-            cwd=project, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{words}\n{done.stdout[-4_000:]}{done.stderr[-4_000:]}"
-        return done.stdout
+        return _run(project, python, *words)
 
     run("bids_stream", "adopt", "--from", str(_file(tmp_path)))
     run("bids_stream", "approve")
@@ -65,3 +66,80 @@ def test_an_adopted_job_is_approved_linted_tested_and_killed(
         run(*words)
     assert " skipped" not in run("pytest", "-q", "tests/test_transform.py")
     assert "lost=0" in run("bids_stream", "demo")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+@pytest.mark.parametrize("processing", ["map", "window"])
+def test_a_preview_shows_each_save_and_ctrl_c_ends_it_quietly(
+    tmp_path: Path, installed: dict[str, Path], processing: str
+) -> None:
+    project = generate(tmp_path, processing=processing)
+    python = installed["4.1"] / "bin/python"
+    _run(project, python, "bids_stream", "adopt", "--from", str(_file(tmp_path)))
+    file = project / "src/bids_stream/transform.py"
+    before = file.read_text()
+    log = tmp_path / "preview.log"
+    with log.open("w") as sink:
+        shown = subprocess.Popen(
+            [python, "-m", "bids_stream", "preview", "--watch"],
+            cwd=project,
+            env=_environment(project),
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        views = _wait_for_views(shown, log, 1)
+        for title in ("sample: ", "output: ", "rejected: "):
+            assert title in log.read_text()
+        for number in range(6):
+            fewer = before.replace("events.", 'events.filter("price > 150").')
+            file.write_text(fewer if number % 2 == 0 else before)
+            saved = time.monotonic()
+            views = _wait_for_views(shown, log, views + 1)
+            print(f"{processing}: {time.monotonic() - saved:.2f} s from the save to the rows")
+        counts = [int(count) for count in re.findall(r"output: (\d+) rows", log.read_text())]
+        assert [after < then for then, after in pairwise(counts)] == [True, False] * 3
+        file.write_text("def transform(")
+        views = _wait_for_views(shown, log, views + 1)
+        assert "transform.py:1: " in log.read_text()
+        file.write_text(before)
+        time.sleep(0.3)  # it is busy with this now
+        shown.send_signal(signal.SIGINT)
+        assert shown.wait(PATIENCE_SECONDS) == 0
+    finally:
+        shown.kill()
+    last = log.read_text().rpartition("Ctrl-C ends\n")[2]
+    assert "error" not in last.lower()
+    assert "Traceback" not in last
+    left = (read_stat(entry) for entry in Path("/proc").glob("[0-9]*/stat"))
+    assert [stat for stat in left if stat is not None and stat.session == shown.pid] == []
+
+
+def _wait_for_views(shown: subprocess.Popen[bytes], log: Path, count: int) -> int:
+    """Wait until the preview has shown so many views; return how many it has shown."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (found := log.read_text().count("Ctrl-C ends")) < count:
+        assert shown.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.02)
+    return found
+
+
+def _environment(project: Path) -> Mapping[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{project / 'src'}:{project}"}
+
+
+def _run(project: Path, python: Path, *words: str) -> str:
+    done = subprocess.run(
+        [python, "-m", *words],
+        cwd=project,
+        env=_environment(project),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{words}\n{done.stdout[-4_000:]}{done.stderr[-4_000:]}"
+    return done.stdout

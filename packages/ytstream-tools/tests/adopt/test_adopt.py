@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import yt.type_info as ti
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
+from yt import yson
 from yt.wrapper.schema import TableSchema
 from yt.yson import YsonUint64
 
@@ -175,6 +177,50 @@ def test_a_first_transform_is_lint_free_for_each_type_that_has_one(
         assert 'groupBy(F.window("at", WINDOW), "user")' in text
 
 
+def test_a_column_whose_name_the_job_adds_is_left_out(tmp_path: Path) -> None:
+    columns = resolved("QUEUE", [Column("row_index", "int64"), Column("n", "int64")])
+    source = SourceRows("orders", columns, [], [{"row_index": 5, "n": number} for number in (1, 2)])
+    for guarantee, is_left in (("transactional", False), ("idempotent", True)):
+        starter = adoption.starter_of(_job(guarantee=guarantee), source, (), ())
+        assert [column.name for column in starter.source.left_out] == ["row_index"] * is_left
+        assert all(("row_index" in row) != is_left for row in starter.source.rows)
+    with fails_with(ErrorCode.USAGE):
+        adoption.starter_of(_job(guarantee="idempotent"), source, (), ("n",))
+
+
+def test_a_name_with_any_character_is_no_code(tmp_path: Path) -> None:
+    """It is in comments, in a docstring, in reasons and in lists."""
+    name = 'a"""\\\nb'
+    columns = resolved("QUEUE", [Column(name, "utf8"), Column("event_time", "int64")])
+    rows = [{name: f"r{number}", "event_time": START // 10**6 + number} for number in range(20)]
+    project = generate(tmp_path, processing="deduplicate", guarantee="at_least_once")
+    job = _job("deduplicate", "at_least_once")
+    _adopt(project, SourceRows("orders", columns, [], rows), job)
+    _lint(project)
+    text = (project / "src/bids_stream/transform.py").read_text()
+    # The column keeps its type for the output.
+    assert 'withColumn("event_timestamp"' in text
+
+
+def test_the_last_repetition_of_a_sample_is_in_the_past(tmp_path: Path) -> None:
+    """Else most rows of the demo would be rejected: they would be from the future."""
+    for days in (1, 100, 3_000):
+        rows = [
+            {**row, "at": YsonUint64(START - number * days * 86_400_000_000 // 100)}
+            for number, row in enumerate(_orders(100))
+        ]
+        (folder := tmp_path / str(days)).mkdir()
+        project = generate(folder, processing="window")
+        _adopt(project, SourceRows("orders", ORDERS, [], rows), _job("window"))
+        made: dict[str, Any] = {"__file__": str(project / "sample/rows.py"), "__name__": "rows"}
+        exec((project / "sample/rows.py").read_text(), made)
+        times = [int(row["at"]) for row in made["rows"](30_000)]
+        assert times == sorted(times)
+        assert times[0] == made["START_US"] >= 0
+        assert times[-1] < time.time_ns() // 1_000
+        assert times[-1] - times[0] > 0
+
+
 def test_nothing_is_overwritten_without_a_terminal_or_a_yes(tmp_path: Path) -> None:
     project = generate(tmp_path)
     source = SourceRows("orders", ORDERS, [], _orders(5))
@@ -291,6 +337,26 @@ def test_a_masked_value_still_fits_its_column(type_: Any, value: Any) -> None:
     sample_types.verify("rows", columns, [row])
 
 
+def test_no_part_of_a_free_value_stays() -> None:
+    text = b'{alice=<from="bob">[#; <from="bob">%true; {carol="dave"}]}'
+    (row,) = masks.masked(
+        [{"secret": yson.loads(text)}], resolved("QUEUE", [Column("secret", "any")]), ["secret"]
+    )
+    line = yson_rows.line_of(row)
+    for name in (b"alice", b"bob", b"carol", b"dave", b"from"):
+        assert name not in line
+    assert b"#" in line
+    assert b"%true" in line
+
+
+def test_a_short_value_is_not_its_own_mask() -> None:
+    columns = resolved("QUEUE", [Column("digit", "int64"), Column("letter", "utf8")])
+    rows = [{"digit": number % 10, "letter": "abcdefghij"[number % 10]} for number in range(500)]
+    for row, other in zip(rows, masks.masked(rows, columns, ["digit", "letter"]), strict=True):
+        assert row["digit"] != other["digit"]
+        assert row["letter"] != other["letter"]
+
+
 def test_what_cannot_be_masked_or_is_unknown_is_refused() -> None:
     columns = resolved("QUEUE", [Column("at", "timestamp"), Column("ok", "bool")])
     for name in ("at", "ok", "other"):
@@ -324,6 +390,20 @@ def test_a_file_gives_columns_and_rows(name: str, tmp_path: Path) -> None:
     assert columns["t"] == (ti.Utf8, True)
     assert [row["x"] for row in found.rows] == [1.0, 2.5]
     assert [row["n"] for row in found.rows] == [1, None]
+
+
+def test_a_file_may_have_what_other_programs_write(tmp_path: Path) -> None:
+    (file := tmp_path / "index.csv").write_text(",n\n0,1\n1,2\n")  # pandas, DataFrame.to_csv
+    found = file_source.read(file, 10, Take.NEWEST)
+    assert [column.name for column in found.columns] == ["n"]
+    assert [(column.name, column.why) for column in found.left_out] == [("", "it has no name")]
+    (file := tmp_path / "rows.jsonl").write_text(
+        '{"t": "two\u2028lines", "n": 340282366920938463463374607431768211455}\n'
+        '{"t": "\x85", "n": -1}\n'
+    )
+    found = file_source.read(file, 10, Take.NEWEST)
+    assert [row["t"] for row in found.rows] == ["two\u2028lines", "\x85"]
+    assert {column.name: column.type for column in found.columns} == {"t": ti.Utf8, "n": ti.Double}
 
 
 def test_a_file_that_is_none_or_empty_or_damaged_is_refused(tmp_path: Path) -> None:

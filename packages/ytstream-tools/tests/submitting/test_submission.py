@@ -467,6 +467,16 @@ def test_a_first_look_counts_once_an_executor_runs(context: JobContext) -> None:
     assert said == [] or "wait" in said[-1]
 
 
+def test_nodes_that_have_their_java_elsewhere_are_told_from_other_failures(
+    context: JobContext,
+) -> None:
+    for driver, is_java in (("/opt/jdk99/bin/java Main", True), ("echo code 1 >&2; exit 1", False)):
+        id_ = start(context, driver, max_failed_job_count=1)
+        ended(context, id_)
+        wait, _ = waiting(context, id_)
+        assert ("`java` under [submit]" in refusal(wait.first_batch)) == is_java
+
+
 def test_a_driver_that_fails_first_ends_the_submit_with_its_stderr(context: JobContext) -> None:
     """An import that fails on the node, for example."""
     id_ = start(context, "echo 'ModuleNotFoundError: no rich' >&2; exit 1")

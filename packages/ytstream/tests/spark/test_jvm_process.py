@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ import ytstream
 from tests.support.helpers import ContextOf
 from tests.support.jvm import OPTIONS, submit_args
 from ytstream.commands import run as run_command
+from ytstream.errors import JobError
 from ytstream.job import JobContext
 from ytstream.query import supervisor
 from ytstream.recovery import stop_request
@@ -94,6 +96,30 @@ def test_a_spark_that_hangs_is_given_up_and_said(
     hanging.over.set()
     while any(thread.name == jvm_process.CLOSING for thread in threading.enumerate()):
         time.sleep(0.01)
+
+
+def test_ctrl_c_ends_the_jvm_and_is_all_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    jvm = subprocess.Popen(["sleep", "60"])
+    monkeypatch.setattr(jvm_process, "_process", lambda: jvm)
+
+    def call_the_jvm() -> None:
+        raise JobError("it does not answer")
+
+    def interrupted() -> None:
+        with jvm_process.ended_by_interrupt(), ExitStack() as block:
+            block.callback(call_the_jvm)
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert jvm.poll() == -signal.SIGTERM
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_error_without_ctrl_c_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jvm_process, "_process", lambda: None)
+    with pytest.raises(JobError), jvm_process.ended_by_interrupt():
+        raise JobError("a mistake")
 
 
 class _Closing:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.guarantees import guarantee_of
 from ytstream.job import Job
 from ytstream.schema.columns import spelled
 from ytstream.schema.string_values import shown
@@ -21,9 +22,10 @@ from ytstream.text_table import counted
 
 from ..demo import yson_rows
 from ..demo.event_times import text as time_text
+from ..demo.saved_rows import period_us
 from . import masks, owned_files, proposals
-from .proposals import Proposals
-from .source_rows import SourceRows
+from .proposals import EventTime
+from .source_rows import SourceRows, verify_known
 from .starter_files import Starter
 
 #: Rows that the demo or a test takes of a sample, and more.
@@ -51,25 +53,42 @@ def starter_of(
     job: Job, source: SourceRows, masked: Sequence[str], without: Sequence[str]
 ) -> Starter:
     """Return what the files are made of. Raises JobError for a wrong name."""
-    rows = masks.masked(source.rows, source.columns, masked)
-    source = SourceRows(
-        source.origin, source.columns, source.left_out, rows, source.choice
-    ).without(without)
+    verify_known(without, source.columns, "WITHOUT")
+    source = replace(source, rows=masks.masked(source.rows, source.columns, masked))
+    source = source.without(without, "left out by WITHOUT")
+    source = source.without(_of_position(job, source), "the job adds a column of this name")
+    if not source.columns:
+        raise JobError(
+            f"{source.origin}: no column is left", "leave fewer columns out", code=ErrorCode.USAGE
+        )
     found = proposals.of(source.columns, source.rows)
     starter = Starter(job, source, found, masked, found.first_us)
-    if not starter.uses_time:
+    if not starter.uses_time or found.event_time is None:
         return starter
-    return replace(starter, start_us=_start_us(found, len(rows)))
+    start_us, pace = _repetition(found.event_time, len(source.rows))
+    return replace(starter, start_us=start_us, pace=pace)
 
 
-def _start_us(found: Proposals, rows: int) -> int:
-    """Return where the sample begins: early enough that its last repetition is in the past."""
-    if found.event_time is None:
-        return 0
-    times = found.event_time
-    period = times.last_us - times.first_us + _DAY
-    latest = time.time_ns() // 1_000 - 2 * _DAY - (_MOST_ROWS // rows + 2) * period
-    return times.first_us if times.first_us <= latest else max(latest - latest % _DAY, 0)
+def _of_position(job: Job, source: SourceRows) -> set[str]:
+    """Return the columns that have the name of one that the job adds: see validation.py."""
+    added = {*guarantee_of(job).position, *(["queue_id"] if job.queue_count > 1 else [])}
+    return {column.name for column in source.columns if column.name.lower() in added}
+
+
+def _repetition(times: EventTime, rows: int) -> tuple[int, int]:
+    """Return where the sample begins, and its pace.
+
+    Its last repetition is in the past then: a row of the future is rejected.
+    """
+    rounds = _MOST_ROWS // rows + 2
+    room = time.time_ns() // 1_000 - 2 * _DAY  # since 1970
+    span = times.last_us - times.first_us
+    pace = 1
+    while rounds * period_us(span // pace, rows, times.kind) > room and pace < span:
+        pace *= 2
+    latest = room - rounds * period_us(span // pace, rows, times.kind)
+    start = times.first_us if times.first_us <= latest else max(latest - latest % _DAY, 0)
+    return start, pace
 
 
 def planned(root: Path, starter: Starter) -> list[PlannedFile]:
@@ -148,7 +167,10 @@ def ask_at_terminal() -> Ask | None:
         return None
 
     def ask(question: str) -> bool:
-        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+        try:
+            return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+        except EOFError:  # Ctrl-D
+            return False
 
     return ask
 
@@ -198,7 +220,10 @@ def _next(starter: Starter, files: Sequence[PlannedFile]) -> Iterator[str]:
     yield f"warning: {starter.warning}"
     transform = f"src/{starter.job.package}/transform.py"
     if transform in paths:
-        yield f"Next: edit {transform}, then `make approve`, `make lint test demo`."
+        yield (
+            f"Next: edit {transform} (`make preview WATCH=1` shows its rows on each save), then "
+            "`make approve`, `make lint test demo`."
+        )
         return
     why = "you have edited it" if starter.has_logic else starter.lacks
     yield f"{transform} and OUTPUTS are as they were: {why}."

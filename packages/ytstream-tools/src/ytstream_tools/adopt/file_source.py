@@ -43,7 +43,7 @@ def read(file: Path, count: int, take: Take) -> SourceRows:
         raise JobError(f"{file} does not exist", "correct FROM", code=ErrorCode.FILE)
     try:
         columns, rows = read_as(file)
-    except (ValueError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise JobError(
             f"{file} cannot be read: {error}", "correct it", code=ErrorCode.FILE
         ) from error
@@ -65,7 +65,8 @@ def _chosen(rows: Sequence[Row], count: int, take: Take) -> Sequence[Row]:
 
 def _jsonl(file: Path) -> tuple[list[Column], list[Row]]:
     rows = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    # Not splitlines(): it also splits at characters that a text of JSON may have.
+    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -179,8 +180,10 @@ def _type_of(values: Sequence[Any]) -> Any:
         return ti.Bool if values else ti.Utf8
     if are(YsonUint64):
         return ti.Uint64
-    if are(int):
-        return ti.Int64 if all(-(2**63) <= value < 2**63 for value in values) else ti.Uint64
+    if are(int) and min(values) >= -(2**63) and max(values) < 2**63:
+        return ti.Int64
+    if are(int) and min(values) >= 0 and max(values) < 2**64:
+        return ti.Uint64
     if are(int, float):
         return ti.Double
     if all(map(is_string, values)):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
-from yt.yson import YsonUint64
+from yt.yson import YsonBoolean, YsonEntity, YsonUint64
 
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
@@ -25,7 +26,11 @@ _TEXTS = ("utf8", "string", "json")
 _NUMBERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _FLOATS = ("float", "double")
 
+#: Tries to find a mask that is not the value itself. One digit has ten masks.
+_TRIES = 16
+
 Mask = Callable[[Any], Any]
+_T = TypeVar("_T")
 
 
 def masked(rows: Sequence[Row], columns: Sequence[Column], names: Sequence[str]) -> list[Row]:
@@ -67,19 +72,35 @@ def _scalars(type_: Any) -> set[str]:
 
 
 def _any(key: bytes, value: Any, kind: str) -> Any:
-    """Mask every text and number in a value."""
-    if value is None or isinstance(value, bool) or type(value).__name__ == "YsonBoolean":
-        return value
+    """Mask every text and number in a value. Attributes of YSON are dropped: they may have some."""
+    if value is None or isinstance(value, YsonEntity):
+        return None
+    if isinstance(value, bool | YsonBoolean):
+        return bool(value)
     if is_string(value):
         is_text = isinstance(value, str)
-        return _text(key, str(value)) if is_text else _bytes(key, as_bytes(value))
+        return _other(key, str(value), _text) if is_text else _other(key, as_bytes(value), _bytes)
     if isinstance(value, int):
-        return _whole(key, value, kind)
+        return _other(key, value, partial(_whole, kind=kind))
     if isinstance(value, float):
-        return _float(key, float(value))
-    if isinstance(value, Mapping):  # names of fields are those of the schema
-        return {name: _any(key, item, kind) for name, item in value.items()}
+        return _other(key, float(value), _float)
+    if isinstance(value, Mapping):  # names of a struct's fields are in the schema
+        hides_names = kind in ("yson", "any")
+        return {
+            _any(key, name, kind) if hides_names else name: _any(key, item, kind)
+            for name, item in value.items()
+        }
     return [_any(key, item, kind) for item in value]
+
+
+def _other(key: bytes, value: _T, mask: Callable[[bytes, _T], _T]) -> _T:
+    """Return a mask of the value that is not the value, where there is another one."""
+    found = value
+    for number in range(_TRIES):
+        found = mask(key + bytes([number]), value)
+        if found != value:
+            break
+    return found
 
 
 def _stream(key: bytes, value: bytes, size: int) -> bytes:

@@ -36,6 +36,8 @@ _LENGTHS = {
 _WINDOWS = 20
 #: Rows of one group, at least, on the average.
 _GROUP = 3
+#: Names of an output's columns that a first transform() makes.
+_MADE = ("rows", "window_start", "window_end")
 #: Types that can name a row, or a group.
 _KEYS = ("utf8", "string", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
@@ -124,6 +126,7 @@ def of(columns: Sequence[Column], rows: Sequence[Row]) -> Proposals:
         column
         for column in keys
         if 2 <= counts[column.name] <= max(len(rows) // _GROUP, 2)
+        and column.name.lower() not in _MADE
         and (event_time is None or column.name != event_time.column.name)
     ]
     # A text names a thing more often than a number does; then the one with the most values.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,11 +37,10 @@ class SourceRows:
     #: How the rows were chosen, for a person.
     choice: str = ""
 
-    def without(self, names: Sequence[str]) -> SourceRows:
-        """Return it without some columns. Raises JobError for a name that is not a column."""
-        verify_known(names, self.columns, "WITHOUT")
+    def without(self, names: Collection[str], why: str) -> SourceRows:
+        """Return it without some columns, and with the reason."""
         gone = [
-            LeftOut(column.name, spelled(column.type), "left out by WITHOUT")
+            LeftOut(column.name, spelled(column.type), why)
             for column in self.columns
             if column.name in names
         ]
@@ -84,6 +83,8 @@ def _ambiguous(name: str, kept: Sequence[Column]) -> str | None:
 
 
 def _unreadable(column: Column) -> str | None:
+    if not column.name:
+        return "it has no name"
     if {*".`"} & {*column.name}:
         return "Spark takes a dot in a name for a field of a struct, and a backtick for a quote"
     if column.name.startswith("@"):

@@ -21,8 +21,8 @@ from .source_rows import SourceRows
 #: Processing types of which a first transform() can be written without knowing what it is for.
 KNOWN = ("map", "window", "deduplicate", "aggregate")
 _WIDTH = 100
-#: The most characters of a path in a comment.
-_ORIGIN = 50
+#: The most characters of a path, or of a name, in a docstring.
+_SHORT = 50
 
 _TABLES = '''"""YOURS. The columns of the queue and of each output, in order.
 
@@ -129,6 +129,8 @@ class Starter:
     masked: Sequence[str]
     #: Where the sample's event times begin; the first one unless that would reach the future.
     start_us: int
+    #: How many times faster than in the queue the sample's event times go on.
+    pace: int = 1
 
     @property
     def has_logic(self) -> bool:
@@ -164,7 +166,7 @@ class Starter:
         """Return the text of tables.py."""
         made = _TABLES.format(
             more="{more}",
-            origin=_origin(self.source.origin),
+            origin=_short(self.source.origin),
             queue=self.queue(),
             output=self.output(),
         )
@@ -177,10 +179,8 @@ class Starter:
 
     def _left_out(self) -> Iterator[str]:
         for column in self.source.left_out:
-            text = f"Left out: {column.name}, {column.type}: {column.why}."
-            # A name may have any character.
-            plain = "".join(letter if letter.isprintable() else "?" for letter in text)
-            yield from textwrap.wrap(plain, _WIDTH - 5, initial_indent="# ", subsequent_indent="# ")
+            text = _plain(f"Left out: {column.name}, {column.type}: {column.why}.")
+            yield from textwrap.wrap(text, _WIDTH - 5, initial_indent="# ", subsequent_indent="# ")
 
     def output(self) -> str:
         """Return the list of the output's columns."""
@@ -209,9 +209,9 @@ class Starter:
             "deduplicate": self._deduplicate,
             "aggregate": self._aggregate,
         }[self.job.processing]()
-        return (
-            made if "F." in made else made.replace("from pyspark.sql import functions as F\n", "")
-        )
+        # Ready for the first expression; the linter objects to an import that nothing uses.
+        line = "from pyspark.sql import functions as F\n"
+        return made if "F." in made else made.replace(line, f"# {line}")
 
     def _map(self) -> str:
         places = ["tablet_index", "row_index"] if self.job.guarantee == "idempotent" else []
@@ -230,17 +230,19 @@ class Starter:
         times, group = self.found.event_time, self.found.group
         assert times is not None
         assert group is not None
-        time = "" if times.kind == "timestamp" else self._with_time(times)
+        name = self._time_name(times)
         body = (
-            f"return (\n    events{time}.withWatermark({_time_name(times)}, LATENESS)\n"
-            f"    .groupBy(F.window({_time_name(times)}, WINDOW), {_quoted(group.name)})\n"
+            f"return (\n    events{self._with_time(times)}.withWatermark({name}, LATENESS)\n"
+            f"    .groupBy(F.window({name}, WINDOW), {_quoted(group.name)})\n"
             '    .agg(F.count(F.lit(1)).alias("rows"))\n    .select(\n'
             f"        {_quoted(group.name)},\n"
             '        F.col("window.start").alias("window_start"),\n'
             '        F.col("window.end").alias("window_end"),\n        "rows",\n    )\n)'
         )
         length = "#: The length of a window. A proposal: the sample has about 20 of them.\n"
-        group_hint = f"#: Groups are by {group.name}: {self.found.groups} values in the sample.\n"
+        group_hint = (
+            f"#: Groups are by {_plain(group.name)}: {self.found.groups} values in the sample.\n"
+        )
         return _TRANSFORM.format(
             constants=f'\n{self._hints()}\n\n{group_hint}{length}WINDOW = "{self.found.window}"\n'
             + self._watermark(times),
@@ -252,16 +254,16 @@ class Starter:
     def _deduplicate(self) -> str:
         times, key = self.found.event_time, self.found.unique[0]
         assert times is not None
-        time = "" if times.kind == "timestamp" else self._with_time(times)
         names = ", ".join(_quoted(column.name) for column in self.passing)
         body = (
-            f"return (\n    events{time}.withWatermark({_time_name(times)}, LATENESS)\n"
+            f"return (\n    events{self._with_time(times)}"
+            f".withWatermark({self._time_name(times)}, LATENESS)\n"
             f"    .dropDuplicatesWithinWatermark([{_quoted(key.name)}])\n    .select({names})\n)"
         )
         return _TRANSFORM.format(
             constants=f"\n{self._hints()}\n\n" + self._watermark(times),
             reject=self._rejected(times),
-            doc=f"One row per {key.name}.",
+            doc=f"One row per {_short(key.name)}.",
             body=_indented(body),
         )
 
@@ -278,7 +280,18 @@ class Starter:
         )
 
     def _with_time(self, times: EventTime) -> str:
-        return f".withColumn({_time_name(times)}, F.expr({_quoted(times.expression)}))"
+        """Return the call that adds the event time as a timestamp, where it is of another type."""
+        if times.kind == "timestamp":
+            return ""
+        return f".withColumn({self._time_name(times)}, F.expr({_quoted(times.expression)}))"
+
+    def _time_name(self, times: EventTime) -> str:
+        """Return the name of a column with the event time as a timestamp."""
+        if times.kind == "timestamp":
+            return _quoted(times.column.name)
+        taken = {column.name.lower() for column in self.source.columns}
+        names = ("event_time", "event_timestamp", "watermark_time")
+        return _quoted(next(name for name in names if name not in taken))
 
     def _watermark(self, times: EventTime) -> str:
         late = self.found.lateness
@@ -306,9 +319,10 @@ class Starter:
         named = [*self.found.unique, *([self.found.group] if self.found.group else [])]
         if self.job.processing == "aggregate":
             named.reverse()
-        column = named[0] if named else self.source.columns[0]
+        may_be_null = (column for column in named if not column.required)
+        column = next(may_be_null, named[0] if named else self.source.columns[0])
         condition = _quoted(f"`{column.name}` IS NULL")
-        return f"{{{_quoted(f'without {column.name}')}: {condition}}}"
+        return f"{{{_quoted(f'without {_plain(column.name)}')}: {condition}}}"
 
     def _hints(self) -> str:
         """Return what the rows suggest, as comments."""
@@ -316,16 +330,17 @@ class Starter:
         times = self.found.event_time
         if times is not None:
             lines.append(
-                f"- event time: {times.column.name}, from {time_text(times.first_us)} to "
+                f"- event time: {_plain(times.column.name)}, from {time_text(times.first_us)} to "
                 f"{time_text(times.last_us)}; {times.growing:.0%} of the rows are not earlier than "
                 "the row before."
             )
         if self.found.unique:
-            names = ", ".join(column.name for column in self.found.unique[:5])
+            names = ", ".join(_plain(column.name) for column in self.found.unique[:5])
             lines.append(f"- a key: {names} differs from row to row.")
         if self.found.group is not None:
             lines.append(
-                f"- a group: {self.found.group.name} has {self.found.groups} different values."
+                f"- a group: {_plain(self.found.group.name)} has {self.found.groups} different "
+                "values."
             )
         if len(lines) == 1:
             return ""
@@ -346,7 +361,8 @@ class Starter:
         about = "#: The column of the event time, which goes forward from one row to the next.\n"
         if times is not None and not has_time:
             about += (
-                f"#: None is enough for this processing type; {times.column.name} looks like one.\n"
+                "#: None is enough for this processing type; "
+                f"{_plain(times.column.name)} looks like one.\n"
             )
         saved = ""
         if times is not None and has_time:
@@ -355,11 +371,16 @@ class Starter:
                 f"    first_us={times.first_us:_},  # {time_text(times.first_us)}\n"
                 f"    last_us={times.last_us:_},  # {time_text(times.last_us)}\n"
             )
+        if self.pace > 1 and has_time:
+            saved += (
+                "    # Faster than in the queue: the rows are repeated, and none may be of the "
+                f"future.\n    pace={self.pace},\n"
+            )
         if self.found.unique and has_time:
             names = ", ".join(_quoted(column.name) for column in self.found.unique)
             saved += f"    unique=({names},),\n"
         return _ROWS.format(
-            origin=_origin(self.source.origin),
+            origin=_short(self.source.origin),
             warning="\n".join(textwrap.wrap(self.warning, _WIDTH - 1)),
             event_time=f"{about}EVENT_TIME: str | None = {name}",
             start=f", {time_text(self.start_us)}" if has_time else "",
@@ -388,15 +409,15 @@ class Starter:
         return TEST
 
 
-def _origin(path: str) -> str:
-    """Return where the rows are from, for a comment of one line."""
-    plain = re.sub(r"[^\w/.:@, -]", "?", path)
-    return plain if len(plain) <= _ORIGIN else f"...{plain[-_ORIGIN:]}"
+def _plain(text: str) -> str:
+    """Return text for a comment: the name of a column may have any character."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def _time_name(times: EventTime) -> str:
-    """Return the name of a column with the event time as a timestamp."""
-    return _quoted(times.column.name) if times.kind == "timestamp" else '"event_time"'
+def _short(text: str) -> str:
+    """Return a path or a name for a docstring of one line."""
+    plain = re.sub(r"[^\w/.:@, -]", "?", text)
+    return plain if len(plain) <= _SHORT else f"...{plain[-_SHORT:]}"
 
 
 def _line(column: Column) -> str:

@@ -1,6 +1,7 @@
 """`preview`: sample rows and what becomes of them, in the terminal, again on each save."""
 
 import argparse
+from contextlib import nullcontext, suppress
 
 from ytstream.commands.command import Command, positive
 from ytstream.declaration import user_errors
@@ -17,13 +18,13 @@ def _without_cluster(context: JobContext, given: argparse.Namespace) -> int:
 
     from ytstream.spark import session
 
-    from ..preview import live_preview
-    from ..testing.computed_outputs import unconnected
+    from ..preview import live_preview, quick_session
 
     job, console = context.job, Console()
-    with session.opened(unconnected(job)) as spark:
-        # A preview has few rows: one task does them all.
-        spark.conf.set("spark.sql.shuffle.partitions", "1")
+    # Ctrl-C is how a person ends the watching.
+    until_interrupted = suppress(KeyboardInterrupt) if given.watch else nullcontext()
+    with until_interrupted, session.opened(quick_session.context_of(job)) as spark:
+        quick_session.configure(spark)
         if given.watch:
             live_preview.watch(spark, root_of(job.package), job.package, console, given.rows)
         live_preview.show(spark, job, SAMPLE, console, given.rows)

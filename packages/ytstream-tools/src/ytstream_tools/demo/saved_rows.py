@@ -44,6 +44,8 @@ class SavedRows:
     last_us: int = 0
     #: Columns whose values differ from row to row: another round has other values.
     unique: Collection[str] = ()
+    #: How many times faster than in the file the event times go on.
+    pace: int = 1
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -54,14 +56,20 @@ class SavedRows:
 
     def _endless(self, seed: int, start_us: int) -> Iterator[dict[str, Any]]:
         number = (seed - 1) * _ROUNDS
-        shift = start_us - self.first_us
+        is_as_saved = start_us == self.first_us and self.pace == 1
         while True:
             for row, time_us in self._rows:
                 # A row before the first right time would be late in every round but the first.
-                if shift == 0 or time_us is None or time_us >= self.first_us:
+                if is_as_saved or time_us is None or time_us >= self.first_us:
+                    shift = 0 if time_us is None else self._shift(time_us, start_us)
                     yield self._moved(row, time_us, shift, number)
             number += 1
-            shift += self._period
+            is_as_saved = False
+            start_us += self._period
+
+    def _shift(self, time_us: int, start_us: int) -> int:
+        """Return how much later the event time is in a round that begins at ``start_us``."""
+        return start_us + (time_us - self.first_us) // self.pace - time_us
 
     @cached_property
     def _rows(self) -> list[tuple[Mapping[str, Any], int | None]]:
@@ -89,11 +97,8 @@ class SavedRows:
     @property
     def _period(self) -> int:
         """The time from one round to the next, in microseconds."""
-        step = (self.last_us - self.first_us) // max(len(self._rows), 1) + 1
-        period = self.last_us - self.first_us + step
-        is_day = self.event_time_type in ("date", "date32")
-        unit = _DAY if is_day else 1_000_000
-        return -(-period // unit) * unit
+        span_us = (self.last_us - self.first_us) // self.pace
+        return period_us(span_us, len(self._rows), self.event_time_type)
 
     def _time(self, row: Mapping[str, Any]) -> int | None:
         value = row.get(str(self.event_time))
@@ -111,6 +116,12 @@ class SavedRows:
         if number:
             made |= {name: other(made[name], number) for name in self.unique if name in made}
         return made
+
+
+def period_us(span_us: int, rows: int, kind: str) -> int:
+    """Return the time from one round of rows to the next, in whole units of their type."""
+    unit = _DAY if kind in ("date", "date32") else 1_000_000
+    return -(-(span_us + span_us // max(rows, 1) + 1) // unit) * unit
 
 
 def moved(value: Any, kind: str, time_us: int, shift: int) -> Any:

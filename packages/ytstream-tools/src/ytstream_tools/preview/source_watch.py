@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import linecache
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from ytstream.job import Job
@@ -17,14 +18,18 @@ Times = Mapping[Path, int]
 
 def times_of(root: Path, package: str) -> Times:
     """Return when each file of the package and of the sample was written."""
-    folders = (root / "src" / package, root / "sample")
-    files = (file for folder in folders for file in folder.glob("*") if file.is_file())
     found = {}
-    for file in files:
-        try:
-            found[file] = file.stat().st_mtime_ns
-        except OSError:  # an editor replaces a file by another one
-            continue
+    for folder in (root / "src" / package, root / "sample"):
+        for file in folder.rglob("*"):
+            # Not bytecode, nor the files in which editors keep what is not saved yet.
+            if "__pycache__" in file.parts or file.name.startswith(".") or file.name[-1] == "~":
+                continue
+            try:
+                is_file, changed = file.is_file(), file.stat().st_mtime_ns
+            except OSError:  # an editor replaces a file by another one
+                continue
+            if is_file:
+                found[file] = changed
     return found
 
 
@@ -35,6 +40,20 @@ def imported(package: str) -> tuple[Job, Sample]:
             del sys.modules[name]
     importlib.invalidate_caches()
     linecache.clearcache()
-    job: Job = importlib.import_module(f"{package}.job").JOB
-    sample: Sample = importlib.import_module("sample").SAMPLE
+    with _without_bytecode():
+        job: Job = importlib.import_module(f"{package}.job").JOB
+        sample: Sample = importlib.import_module("sample").SAMPLE
     return job, sample
+
+
+@contextmanager
+def _without_bytecode() -> Iterator[None]:
+    """Write no bytecode: Python takes it for a file that was saved within the same second.
+
+    It compares whole seconds and the size (importlib, `_validate_timestamp_pyc`).
+    """
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before

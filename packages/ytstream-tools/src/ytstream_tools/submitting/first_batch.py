@@ -1,5 +1,6 @@
 """Waits until what was started has its first batch, and says what happens meanwhile."""
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ from ytstream.ledger.positions import read_head
 from ytstream.recovery.stop_request import end_of
 
 _POLL_SECONDS = 2.0
+#: What a node says that has no Java in the folder where SPYT looks for it: the driver's command
+#: begins with that program, and 127 is bash's code for one that is missing.
+_NO_JAVA = re.compile(r"exited with code 127\b|bin/java: No such file")
 #: How many lines of a driver's stderr are shown.
 SHOWN = 30
 
@@ -121,9 +125,12 @@ class FirstBatchWait:
         said = ": ".join(filter(None, (state, why)))
         lines = [f"the driver did not come to its first batch: {said}"]
         lines += stderr_of_newest(self._client, found.id, SHOWN)
+        text = "\n".join(lines)
+        cause = "name the folder of the nodes' Java as `java` under [submit]"
         return JobError(
-            "\n".join(lines),
-            f"correct the cause and submit again; {self._logs} has all that the driver said",
+            text,
+            f"{cause if _NO_JAVA.search(text) else 'correct the cause'} and submit again; "
+            f"{self._logs} has all that the driver said",
             code=ErrorCode.FIRST_BATCH,
         )
 

@@ -18,8 +18,10 @@ from pyspark.sql import SparkSession
 from ytstream.cluster.client import Client
 from ytstream.guarantees import guarantee_of
 from ytstream.job import REJECTED, Job, JobContext
+from ytstream.outputs.output_frames import Frames
 from ytstream.settings.job_settings import load
 from ytstream.spark import session
+from ytstream.spark.jvm_process import ended_by_interrupt
 
 from ..demo import yson_rows
 from ..demo.job_sample import REASON, SampleRow
@@ -36,8 +38,8 @@ class Computed:
 
     def __init__(self, job: Job, reference: Sequence[SampleRow] = ()) -> None:
         self._job, self._reference = job, reference
-        #: The outputs of the last rows: each output is asked for in turn.
-        self._known: dict[bytes, Outputs] = {}
+        #: The outputs of rows that were asked for: each output is asked for in turn.
+        self._known: dict[bytes, dict[str, list[dict[str, Any]]]] = {}
 
     def output(self, rows: Sequence[SampleRow]) -> list[dict[str, Any]]:
         """Return the rows of "output"."""
@@ -54,17 +56,22 @@ class Computed:
 
     def _of(self, output: str, rows: Sequence[SampleRow]) -> list[dict[str, Any]]:
         key = hashlib.sha256(b"".join(map(yson_rows.line_of, rows))).digest()
-        if key not in self._known:
+        known = self._known.setdefault(key, {})
+        if output not in known:
             context = unconnected(self._job)
             with any_session(context) as spark:
-                self._known[key] = outputs_of(spark, context, rows, self._reference)
-        return self._known[key].get(output, [])
+                if output == REJECTED:  # needs no stream
+                    known |= rejected_of(spark, context, rows)
+                else:
+                    known |= outputs_of(spark, context, rows, self._reference)
+        return known.get(output, [])
 
 
 def unconnected(job: Job) -> JobContext:
     """Return the job with the settings of config/local.toml and no cluster."""
     settings = load(root_of(job.package) / "config" / "local.toml")
-    return JobContext(cast("Client", None), settings, job, guarantee_of(job))
+    reading = job.reading(len(settings.queues))
+    return JobContext(cast("Client", None), settings, reading, guarantee_of(job))
 
 
 @contextmanager
@@ -76,7 +83,8 @@ def any_session(context: JobContext) -> Iterator[SparkSession]:
         return
     opened = session.open_session(context)
     try:
-        yield opened
+        with ended_by_interrupt():
+            yield opened
     finally:
         session.close(opened)
 
@@ -93,10 +101,18 @@ def outputs_of(
     """
     job = context.job
     if job.kind.is_stateful:
-        with TemporaryDirectory() as folder:
+        # A stream that was interrupted may still write there.
+        with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             streamed = stream_outputs(spark, context, Path(folder), rows)
-        frames = {**streamed, **rejected_frames(spark, context, rows)}
-    else:
-        known = reference_frame(spark, context, reference) if job.kind.has_reference else None
-        frames = {**output_frames(spark, context, rows, known)}
+        return {**_rows(context, streamed), **rejected_of(spark, context, rows)}
+    known = reference_frame(spark, context, reference) if job.kind.has_reference else None
+    return _rows(context, output_frames(spark, context, rows, known))
+
+
+def rejected_of(spark: SparkSession, context: JobContext, rows: Sequence[SampleRow]) -> Outputs:
+    """Return the rows that REJECT rejects, under "rejected"."""
+    return _rows(context, rejected_frames(spark, context, rows))
+
+
+def _rows(context: JobContext, frames: Frames) -> Outputs:
     return {name: output_rows(context, frame, name) for name, frame in frames.items()}

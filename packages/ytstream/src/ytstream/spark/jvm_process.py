@@ -51,6 +51,50 @@ def explained_jvm() -> Iterator[None]:
         raise JobError(_ending(error), _REMEDY, code=ErrorCode.JVM_ENDED) from error
 
 
+@contextmanager
+def ended_by_interrupt() -> Iterator[None]:
+    """Let Ctrl-C end the JVM, and the block with KeyboardInterrupt.
+
+    PySpark's own handler (SparkContext, `_do_init`) calls the JVM within the call that it
+    interrupts. Py4J has one connection for each thread (py4j.clientserver), so one call reads the
+    answer to the other, or waits for ever.
+    """
+    process, was_interrupted = _process(), False
+    # Of SIGINT not the former one, which is PySpark's.
+    afterwards: dict[int, Any] = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.getsignal(signal.SIGTERM),
+    }
+
+    def end(_number: int, _frame: object) -> None:
+        nonlocal was_interrupted
+        was_interrupted = True
+        if process is not None:
+            process.terminate()
+        raise KeyboardInterrupt
+
+    for number in afterwards:
+        signal.signal(number, end)
+    try:
+        yield
+    except BaseException as error:
+        if was_interrupted and not isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt from error  # a call of the JVM on the way out of the block
+        raise
+    finally:
+        for number, handler in afterwards.items():
+            signal.signal(number, handler)
+        if was_interrupted and process is not None:
+            _wait_for_end(process)
+
+
+def _wait_for_end(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        process.wait(_LAST_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
 def started() -> Any:
     """Start the JVM with no Spark in it, if none runs, and return it. Raises JobError."""
     with explained_jvm():

@@ -26,7 +26,7 @@ from ..settings.job_settings import Settings, token
 from ..settings.plain_path import plain
 from ..version import __version__, version_of
 from . import jvm_process
-from .jvm_process import explained_jvm, within
+from .jvm_process import ended_by_interrupt, explained_jvm, within
 from .node_packages import verify_packages
 from .spark_errors import cause, explained_spark
 
@@ -75,7 +75,7 @@ def opened(context: JobContext) -> Iterator[SparkSession]:
     print(STARTING, flush=True)
     spark = open_session(context)
     try:
-        with explained_spark():
+        with ended_by_interrupt(), explained_spark():
             yield spark
     finally:
         close(spark)

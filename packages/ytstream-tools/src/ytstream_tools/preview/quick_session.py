@@ -1,0 +1,33 @@
+"""Settings of a session that computes a few rows again and again: it answers soon after a save."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from ytstream.job import Job, JobContext
+from ytstream.settings import spark_conf
+
+from ..testing.computed_outputs import unconnected
+
+#: For a few rows, to interpret a plan takes less time than to compile it, and one task than many.
+_FEW_ROWS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+def context_of(job: Job) -> JobContext:
+    """Return the job with settings that are soon ready: its state lives for one preview."""
+    context = unconnected(job)
+    return replace(context, settings=replace(context.settings, state_store="memory"))
+
+
+def configure(spark: SparkSession) -> None:
+    """Make the session quick; the state's files are on this machine's disk."""
+    on_disk = [conf for conf in spark_conf.STATELESS if conf.since <= spark.version]
+    for key, value in {**spark_conf.filled(iter(on_disk), {}), **_FEW_ROWS}.items():
+        spark.conf.set(key, value)
