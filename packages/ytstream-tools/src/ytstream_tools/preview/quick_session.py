@@ -11,19 +11,23 @@ from ytstream.settings import spark_conf
 
 from ..testing.computed_outputs import unconnected
 
+#: SPYT sets snappy, whose library looks for its version in all jars before each broadcast.
+_COMPRESSION = {"spark.io.compression.codec": "lz4"}
 #: For a few rows, to interpret a plan takes less time than to compile it, and one task than many.
 _FEW_ROWS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.parquet.compression.codec": "uncompressed",
 }
 
 
 def context_of(job: Job) -> JobContext:
     """Return the job with settings that are soon ready: its state lives for one preview."""
     context = unconnected(job)
-    return replace(context, settings=replace(context.settings, state_store="memory"))
+    spark = {**context.settings.spark, **_COMPRESSION}
+    return replace(context, settings=replace(context.settings, state_store="memory", spark=spark))
 
 
 def configure(spark: SparkSession) -> None:
