@@ -16,20 +16,20 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pytest
 import yt.type_info as ti
-from yt.wrapper.schema import TableSchema
 
 from minicluster import testing as minicluster
 from tests.conftest import Generate
 from tests.faults.operations.cluster import submit_part
 from tests.journeys import making
 from tests.journeys.flights import reference
+from tests.support.queues import make_queue
+from ytstream import Column
 from ytstream.cluster.client import Client, connect
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.journey]
 
-TABLETS = 2
 PATIENCE_SECONDS = 300
 PRODUCTION = "CONFIG=config/production.toml"
 
@@ -40,7 +40,7 @@ class Adopted(NamedTuple):
     """A queue, what a person makes of it, and what pandas does."""
 
     processing: str
-    columns: Mapping[str, Any]
+    columns: Sequence[Column]
     rows: Callable[[], Rows]
     #: By file of the package: what is edited after `make adopt`.
     edits: Mapping[str, Mapping[str, str]]
@@ -88,20 +88,20 @@ def _records(frame: pd.DataFrame) -> Rows:
 
 FLIGHTS = Adopted(
     processing="map",
-    columns={
-        "time_hour": ti.Timestamp,
-        "minute": ti.Int64,
-        "carrier": ti.Utf8,
-        "flight": ti.Int64,
-        "tailnum": ti.Optional[ti.Utf8],
-        "origin": ti.Utf8,
-        "dest": ti.Utf8,
-        "dep_time": ti.Optional[ti.Int64],
-        "arr_time": ti.Optional[ti.Int64],
-        "dep_delay": ti.Optional[ti.Int64],
-        "arr_delay": ti.Optional[ti.Int64],
-        "air_time": ti.Optional[ti.Double],
-    },
+    columns=(
+        Column("time_hour", ti.Timestamp, required=True),
+        Column("minute", ti.Int64, required=True),
+        Column("carrier", ti.Utf8, required=True),
+        Column("flight", ti.Int64, required=True),
+        Column("tailnum", ti.Utf8),
+        Column("origin", ti.Utf8, required=True),
+        Column("dest", ti.Utf8, required=True),
+        Column("dep_time", ti.Int64),
+        Column("arr_time", ti.Int64),
+        Column("dep_delay", ti.Int64),
+        Column("arr_delay", ti.Int64),
+        Column("air_time", ti.Double),
+    ),
     rows=lambda: reference.queue_rows(_flights()),
     edits={
         "transform.py": {
@@ -131,16 +131,16 @@ FLIGHTS = Adopted(
 )
 QUAKES = Adopted(
     processing="window",
-    columns={
-        "time": ti.Utf8,
-        "lat": ti.Double,
-        "lon": ti.Double,
-        "depth": ti.Double,
-        "depth_class": ti.Utf8,
-        "mag": ti.Double,
-        "mag_class": ti.Utf8,
-        "place": ti.Utf8,
-    },
+    columns=(
+        Column("time", ti.Utf8, required=True),
+        Column("lat", ti.Double, required=True),
+        Column("lon", ti.Double, required=True),
+        Column("depth", ti.Double, required=True),
+        Column("depth_class", ti.Utf8, required=True),
+        Column("mag", ti.Double, required=True),
+        Column("mag_class", ti.Utf8, required=True),
+        Column("place", ti.Utf8, required=True),
+    ),
     rows=lambda: _records(_quakes()),
     edits={
         "transform.py": {
@@ -191,7 +191,7 @@ def test_an_adopted_queue_becomes_a_submitted_job_with_the_rows_that_pandas_comp
     _git(project, "init", "--quiet")
     config = project / "config/production.toml"
     client = connect(load(config, {}))
-    _fill(client, f"{root}/queue", job)
+    make_queue(client, f"{root}/queue", job.columns, job.rows(), tablets=2)
 
     def make(*words: str) -> str:
         said = making.make(project, installed["4.1"], *words)
@@ -218,16 +218,6 @@ def test_an_adopted_queue_becomes_a_submitted_job_with_the_rows_that_pandas_comp
     make("stop", PRODUCTION)
     assert _sorted(_read(client, f"{root}/job/output")) == _sorted(wanted)
     assert len(_read(client, f"{root}/job/rejected")) == job.rejected
-
-
-def _fill(client: Client, path: str, job: Adopted) -> None:
-    schema = TableSchema(strict=True)
-    for name, type_ in job.columns.items():
-        schema.add_column(name, type_)
-    attributes = {"dynamic": True, "schema": schema.to_yson_type(), "tablet_count": TABLETS}
-    client.create("table", path, recursive=True, attributes=attributes)
-    client.mount_table(path, sync=True)
-    demo_tables.produce(client, path, job.rows(), TABLETS)
 
 
 def _edit(file: Path, edits: Mapping[str, str]) -> None:

@@ -67,6 +67,16 @@ COLUMNS = [Column(f"c_{name}", type_) for name, (type_, _) in VALUES.items()]
 NAMES = [column.name for column in COLUMNS]
 ID = Column("id", "utf8", required=True)
 
+#: More columns of a queue: those that no output can have, and those that no job can read.
+ODD = (
+    Column("money", ti.Decimal(20, 4)),
+    Column("who", ti.Uuid),
+    Column("a.b", ti.Int64),
+    Column("C_UTF8", ti.Utf8),
+    Column("either", ti.Variant[ti.Int64, ti.Utf8]),
+    Column('with "quotes" and \\', ti.Int64),
+)
+
 
 def rows() -> list[dict[str, Any]]:
     """Return a row for each position in the lists of values, and one of nulls."""
@@ -80,6 +90,12 @@ def rows() -> list[dict[str, Any]]:
         }
         for number in range(4)
     ]
+
+
+def odd_rows() -> list[dict[str, Any]]:
+    """Return rows that have ODD, too."""
+    money, who = bytes([0x80] + [0] * 14 + [7]), b"\x00" * 15 + b"\xff"
+    return [{**row, "money": money, "who": who} for row in rows()]
 
 
 def reference_rows() -> list[dict[str, Any]]:

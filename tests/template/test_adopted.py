@@ -14,8 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from minicluster import testing as minicluster
 from tests.journeys.usage import read_stat
-from tests.support.project import generate
+from tests.support import all_types
+from tests.support.project import DEFAULTS, generate
+from tests.support.queues import make_queue
+from ytstream.cluster.client import connect
+from ytstream.schema.columns import resolved
+from ytstream.settings.job_settings import load
 
 ROWS = 400
 PATIENCE_SECONDS = 180
@@ -116,6 +122,29 @@ def test_a_preview_shows_each_save_and_ctrl_c_ends_it_quietly(
     assert "Traceback" not in last
     left = (read_stat(entry) for entry in Path("/proc").glob("[0-9]*/stat"))
     assert [stat for stat in left if stat is not None and stat.session == shown.pid] == []
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+def test_a_queue_of_every_type_gives_files_that_pass_the_linters_and_all_tests(
+    tmp_path: Path, installed: dict[str, Path]
+) -> None:
+    python = installed["4.1"] / "bin/python"
+    columns = resolved("QUEUE", [all_types.ID, *all_types.COLUMNS])
+    with minicluster.start(rpc_proxies=0) as cluster:
+        project = generate(tmp_path, yt_proxy=cluster.http)
+        production = "config/production.toml"
+        client = connect(load(project / production, {}))
+        make_queue(
+            client, DEFAULTS["queue_paths"], [*columns, *all_types.ODD], all_types.odd_rows()
+        )
+        said = _run(project, python, "bids_stream", "adopt", "--config", production)
+    assert "left out: either" in said
+    for words in (["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]):
+        _run(project, python, *words)
+    _run(project, python, "bids_stream", "approve")
+    assert " skipped" not in _run(project, python, "pytest", "-q")
 
 
 def _wait_for_views(shown: subprocess.Popen[bytes], log: Path, count: int) -> int:

@@ -24,6 +24,7 @@ from tests.support import all_types
 from tests.support.examples import example
 from tests.support.helpers import fails_with
 from tests.support.project import generate
+from tests.support.queues import make_queue
 from ytstream import Column, Job
 from ytstream.cluster.client import Client, explained
 from ytstream.errors.error_codes import ErrorCode
@@ -47,20 +48,6 @@ _transform.__module__ = "bids_stream.transform"
 def _job(processing: str = "map", guarantee: str = "transactional") -> Job:
     """Return a job of the package that generate() makes."""
     return replace(example(guarantee, processing).job, transform=_transform)
-
-
-def _queue(client: Client, path: str, columns: Sequence[Column], rows: Sequence[Any] = ()) -> str:
-    """Create a mounted queue with these rows."""
-    schema = TableSchema(strict=True)
-    for column in columns:
-        schema.add_column(column.name, column.type if column.required else ti.Optional[column.type])
-    client.create(
-        "table", path, recursive=True, attributes={"dynamic": True, "schema": schema.to_yson_type()}
-    )
-    client.mount_table(path, sync=True)
-    if rows:
-        client.insert_rows(path, list(rows))
-    return path
 
 
 def _orders(count: int) -> list[dict[str, Any]]:
@@ -127,20 +114,9 @@ def _tables(root: Path) -> dict[str, Any]:
 def test_a_queue_with_every_type_becomes_columns_that_resolve(
     client: Client, root: str, tmp_path: Path
 ) -> None:
-    odd = [
-        Column("money", ti.Decimal(20, 4)),
-        Column("who", ti.Uuid),
-        Column("a.b", ti.Int64),
-        Column("C_UTF8", ti.Utf8),
-        Column("either", ti.Variant[ti.Int64, ti.Utf8]),
-        Column('with "quotes" and \\', ti.Int64),
-    ]
     known = resolved("QUEUE", [all_types.ID, *all_types.COLUMNS])
-    rows = [
-        {**row, "money": bytes([0x80] + [0] * 14 + [7]), "who": b"\x00" * 15 + b"\xff"}
-        for row in all_types.rows()
-    ]
-    path = _queue(client, f"{root}/queue", [*known, *odd], rows)
+    rows = all_types.odd_rows()
+    path = make_queue(client, f"{root}/queue", [*known, *all_types.ODD], rows)
     source = queue_source.read(client, path, 100, Take.NEWEST)
     assert [column.name for column in source.left_out] == ["a.b", "C_UTF8", "either"]
     project = generate(tmp_path)
@@ -148,7 +124,8 @@ def test_a_queue_with_every_type_becomes_columns_that_resolve(
     _lint(project)
     found = resolved("QUEUE", _tables(project)["QUEUE"])
     assert found[: len(known)] == known
-    assert [column.name for column in found[len(known) :]] == ["money", "who", odd[-1].name]
+    read = [column for column in all_types.ODD if column.name not in ("a.b", "C_UTF8", "either")]
+    assert [column.name for column in found[len(known) :]] == [column.name for column in read]
     text = (project / "src/bids_stream/tables.py").read_text()
     assert "# Left out: a.b, int64:" in text
     assert len(yson_rows.read(project / "sample/rows.yson")) == len(rows)
@@ -158,7 +135,7 @@ def test_a_queue_with_every_type_becomes_columns_that_resolve(
 def test_a_first_transform_is_lint_free_for_each_type_that_has_one(
     client: Client, root: str, tmp_path: Path, processing: str
 ) -> None:
-    path = _queue(client, f"{root}/queue", ORDERS, _orders(50))
+    path = make_queue(client, f"{root}/queue", ORDERS, _orders(50))
     source = queue_source.read(client, path, 40, Take.NEWEST)
     assert [row["id"] for row in source.rows] == [f"order-{number}" for number in range(10, 50)]
     project = generate(tmp_path, processing=processing)
@@ -175,6 +152,18 @@ def test_a_first_transform_is_lint_free_for_each_type_that_has_one(
         text = (project / "src/bids_stream/transform.py").read_text()
         assert 'withWatermark("at", LATENESS)' in text
         assert 'groupBy(F.window("at", WINDOW), "user")' in text
+
+
+def test_windows_need_no_group(tmp_path: Path) -> None:
+    rows = [{"at": row["at"], "celsius": row["cents"] / 7} for row in _orders(40)]
+    columns = resolved("QUEUE", [Column("at", "timestamp"), Column("celsius", "double")])
+    project = generate(tmp_path, processing="window")
+    _adopt(project, SourceRows("orders", columns, [], rows), _job("window"))
+    _lint(project)
+    text = (project / "src/bids_stream/transform.py").read_text()
+    assert '.groupBy(F.window("at", WINDOW))' in text
+    names = [column.name for column in _tables(project)["OUTPUTS"]["output"]]
+    assert names == ["window_start", "window_end", "rows"]
 
 
 def test_a_column_whose_name_the_job_adds_is_left_out(tmp_path: Path) -> None:
@@ -253,7 +242,7 @@ def test_a_queue_that_gives_no_rows_is_refused(client: Client, root: str, cluste
 
     with fails_with(ErrorCode.USAGE):
         read(f"{root}/nothing")
-    empty = _queue(client, f"{root}/empty", ORDERS)
+    empty = make_queue(client, f"{root}/empty", ORDERS)
     with fails_with(ErrorCode.NO_ROWS):
         read(empty)
     table = f"{root}/sorted"
@@ -270,7 +259,7 @@ def test_a_queue_that_gives_no_rows_is_refused(client: Client, root: str, cluste
     with fails_with(ErrorCode.NOT_PROVISIONED):
         read(unmounted)
     denied = {"code": 901, "message": "Access denied for user"}
-    full = _queue(client, f"{root}/full", ORDERS, _orders(3))
+    full = make_queue(client, f"{root}/full", ORDERS, _orders(3))
     cluster.client.faults.add(method="select_rows", action="fail", error=denied)
     context = example("transactional", "map")
     from tests.support.examples import settings_of
@@ -282,12 +271,16 @@ def test_a_queue_that_gives_no_rows_is_refused(client: Client, root: str, cluste
         cluster.client.faults.clear()
 
 
-def test_300_columns_are_all_there_and_the_preview_is_short(tmp_path: Path) -> None:
+def test_300_columns_are_all_there_and_the_preview_is_short(
+    client: Client, root: str, tmp_path: Path
+) -> None:
     columns = resolved("QUEUE", [Column(f"column_{n:03}", "int64") for n in range(300)])
     rows = [{column.name: number for column in columns} for number in range(10)]
+    path = make_queue(client, f"{root}/wide", columns, rows)
     project = generate(tmp_path)
-    said = _adopt(project, SourceRows("wide", columns, [], rows))
+    said = _adopt(project, queue_source.read(client, path, 100, Take.NEWEST))
     assert len(_tables(project)["QUEUE"]) == 300
+    assert yson_rows.read(project / "sample/rows.yson") == rows
     assert "and 294 columns more" in said
     assert "column_299" not in said
     _lint(project)
@@ -365,7 +358,7 @@ def test_what_cannot_be_masked_or_is_unknown_is_refused() -> None:
 
 
 def test_rows_can_be_spread_over_what_is_there(client: Client, root: str) -> None:
-    path = _queue(client, f"{root}/queue", ORDERS, _orders(1_000))
+    path = make_queue(client, f"{root}/queue", ORDERS, _orders(1_000))
     found = queue_source.read(client, path, 20, Take.SPREAD).rows
     numbers = [int(row["id"].removeprefix("order-")) for row in found]
     assert len(numbers) == 20

@@ -16,7 +16,7 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream_tools.demo import yson_rows
 from ytstream_tools.demo.job_sample import compared, counted, is_rejected
 from ytstream_tools.testing import approved_outputs
-from ytstream_tools.testing.computed_outputs import outputs_of
+from ytstream_tools.testing.computed_outputs import outputs_of, unstreamed_outputs_of
 
 
 @pytest.mark.spark
@@ -26,10 +26,14 @@ def test_what_the_job_computes_is_what_plain_python_expects(
 ) -> None:
     context = context_of("transactional", processing, rejects=True)
     sample = example("transactional", processing, rejects=True).sample
-    rows = sample.make(300)
-    rows += sample.closing(context.job, rows)[:1]
+    taken = sample.make(300)
+    rows = taken + sample.closing(context.job, taken)[:1]
     made = outputs_of(spark, context, rows, sample.reference)
     assert {*made} == {"output", "rejected"}
+    # A preview has the same rows sooner.
+    columns = compared(context.job)
+    at_once = unstreamed_outputs_of(spark, context, taken, sample.reference)
+    assert counted(at_once["output"], columns) == counted(made["output"], columns)
     for name, found in made.items():
         columns = compared(context.job, name)
         assert counted(found, columns) == sample.wanted(context.job, rows, name)

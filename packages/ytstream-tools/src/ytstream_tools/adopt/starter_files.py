@@ -138,7 +138,7 @@ class Starter:
         if self.job.processing not in KNOWN:
             return False
         needs_time = self.job.processing in ("window", "deduplicate")
-        needs_group = self.job.processing in ("window", "aggregate")
+        needs_group = self.job.processing == "aggregate"
         needs_key = self.job.processing == "deduplicate"
         return not (
             (needs_time and self.found.event_time is None)
@@ -152,7 +152,7 @@ class Starter:
         if self.job.processing not in KNOWN:
             return f"the logic of the type {self.job.processing} is yours to write"
         return "no column of the rows looks like " + {
-            "window": "an event time, or none like a group",
+            "window": "an event time",
             "deduplicate": "an event time, or none has values that differ from row to row",
             "aggregate": "a group",
         }.get(self.job.processing, "what it needs")
@@ -190,9 +190,9 @@ class Starter:
             first += [Column(name, "int64", key=True) for name in ("tablet_index", "row_index")]
         group = self.found.group
         columns = self.passing
-        if self.job.processing == "window" and group is not None:
+        if self.job.processing == "window":
             columns = [
-                Column(group.name, group.type),
+                *([Column(group.name, group.type)] if group is not None else []),
                 Column("window_start", "timestamp", required=True),
                 Column("window_end", "timestamp", required=True),
                 Column("rows", "int64", required=True),
@@ -229,25 +229,28 @@ class Starter:
     def _window(self) -> str:
         times, group = self.found.event_time, self.found.group
         assert times is not None
-        assert group is not None
         name = self._time_name(times)
+        by, selected, hint = "", "", ""
+        if group is not None:
+            by, selected = f", {_quoted(group.name)}", f"        {_quoted(group.name)},\n"
+            many = f"{self.found.groups} values in the sample"
+            hint = f"#: Groups are by {_plain(group.name)}: {many}.\n"
         body = (
             f"return (\n    events{self._with_time(times)}.withWatermark({name}, LATENESS)\n"
-            f"    .groupBy(F.window({name}, WINDOW), {_quoted(group.name)})\n"
-            '    .agg(F.count(F.lit(1)).alias("rows"))\n    .select(\n'
-            f"        {_quoted(group.name)},\n"
+            f"    .groupBy(F.window({name}, WINDOW){by})\n"
+            f'    .agg(F.count(F.lit(1)).alias("rows"))\n    .select(\n{selected}'
             '        F.col("window.start").alias("window_start"),\n'
             '        F.col("window.end").alias("window_end"),\n        "rows",\n    )\n)'
         )
         length = "#: The length of a window. A proposal: the sample has about 20 of them.\n"
-        group_hint = (
-            f"#: Groups are by {_plain(group.name)}: {self.found.groups} values in the sample.\n"
-        )
         return _TRANSFORM.format(
-            constants=f'\n{self._hints()}\n\n{group_hint}{length}WINDOW = "{self.found.window}"\n'
+            constants=f'\n{self._hints()}\n\n{hint}{length}WINDOW = "{self.found.window}"\n'
             + self._watermark(times),
             reject=self._rejected(times),
-            doc='One row per group and window; the columns are those of OUTPUTS["output"].',
+            doc=(
+                f"One row per {'group and ' if group else ''}window; the columns are those of "
+                'OUTPUTS["output"].'
+            ),
             body=_indented(body),
         )
 

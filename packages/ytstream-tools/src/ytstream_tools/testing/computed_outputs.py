@@ -99,13 +99,23 @@ def outputs_of(
 
     Rows in one micro-batch are never late. A batch without rows follows, under the watermark.
     """
-    job = context.job
-    if job.kind.is_stateful:
+    if context.job.kind.is_stateful:
         # A stream that was interrupted may still write there.
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             streamed = stream_outputs(spark, context, Path(folder), rows)
         return {**_rows(context, streamed), **rejected_of(spark, context, rows)}
-    known = reference_frame(spark, context, reference) if job.kind.has_reference else None
+    return unstreamed_outputs_of(spark, context, rows, reference)
+
+
+def unstreamed_outputs_of(
+    spark: SparkSession,
+    context: JobContext,
+    rows: Sequence[SampleRow],
+    reference: Sequence[SampleRow] = (),
+) -> Outputs:
+    """Return the rows of each output without a stream: as if no group stayed open."""
+    has_reference = context.job.kind.has_reference
+    known = reference_frame(spark, context, reference) if has_reference else None
     return _rows(context, output_frames(spark, context, rows, known))
 
 
