@@ -211,7 +211,7 @@ class Starter:
         }[self.job.processing]()
         # Ready for the first expression; the linter objects to an import that nothing uses.
         line = "from pyspark.sql import functions as F\n"
-        return made if "F." in made else made.replace(line, f"# {line}")
+        return made if "F." in made else made.replace(line, f"\n# {line}")
 
     def _map(self) -> str:
         places = ["tablet_index", "row_index"] if self.job.guarantee == "idempotent" else []

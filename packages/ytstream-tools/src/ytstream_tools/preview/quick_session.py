@@ -11,8 +11,13 @@ from ytstream.settings import spark_conf
 
 from ..testing.computed_outputs import unconnected
 
-#: SPYT sets snappy, whose library looks for its version in all jars before each broadcast.
-_COMPRESSION = {"spark.io.compression.codec": "lz4"}
+_AT_START = {
+    # SPYT sets snappy, whose library looks for its version in all jars before each broadcast.
+    "spark.io.compression.codec": "lz4",
+    # Each function of PySpark would tell the JVM from where it is called, in three calls more
+    # (pyspark/errors/utils.py). The runtime finds the line of an error without that.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
 #: For a few rows, to interpret a plan takes less time than to compile it, and one task than many.
 _FEW_ROWS = {
     "spark.sql.shuffle.partitions": "1",
@@ -26,7 +31,7 @@ _FEW_ROWS = {
 def context_of(job: Job) -> JobContext:
     """Return the job with settings that are soon ready: its state lives for one preview."""
     context = unconnected(job)
-    spark = {**context.settings.spark, **_COMPRESSION}
+    spark = {**context.settings.spark, **_AT_START}
     return replace(context, settings=replace(context.settings, state_store="memory", spark=spark))
 
 

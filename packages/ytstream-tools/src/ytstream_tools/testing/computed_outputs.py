@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -18,8 +19,7 @@ from pyspark.sql import SparkSession
 from ytstream.cluster.client import Client
 from ytstream.guarantees import guarantee_of
 from ytstream.job import REJECTED, Job, JobContext
-from ytstream.outputs.output_frames import Frames
-from ytstream.settings.job_settings import load
+from ytstream.settings.job_settings import SPYT, load
 from ytstream.spark import session
 from ytstream.spark.jvm_process import ended_by_interrupt
 
@@ -27,7 +27,7 @@ from ..demo import yson_rows
 from ..demo.job_sample import REASON, SampleRow
 from ..repository import root_of
 from .stream_batches import stream_outputs
-from .unit_frames import output_frames, output_rows, reference_frame, rejected_frames
+from .unit_frames import output_rows, reference_frame, rejected_rows, sample_outputs
 
 #: Name of an output -> its rows.
 Outputs = Mapping[str, list[dict[str, Any]]]
@@ -61,15 +61,18 @@ class Computed:
             context = unconnected(self._job)
             with any_session(context) as spark:
                 if output == REJECTED:  # needs no stream
-                    known |= rejected_of(spark, context, rows)
+                    known |= rejected_rows(spark, context, rows)
                 else:
                     known |= outputs_of(spark, context, rows, self._reference)
         return known.get(output, [])
 
 
 def unconnected(job: Job) -> JobContext:
-    """Return the job with the settings of config/local.toml and no cluster."""
-    settings = load(root_of(job.package) / "config" / "local.toml")
+    """Return the job with the settings of config/local.toml and no cluster.
+
+    With SPYT's connector: nothing is read from a queue, so ytstream's need not be compiled.
+    """
+    settings = replace(load(root_of(job.package) / "config" / "local.toml"), connector=SPYT)
     reading = job.reading(len(settings.queues))
     return JobContext(cast("Client", None), settings, reading, guarantee_of(job))
 
@@ -103,7 +106,8 @@ def outputs_of(
         # A stream that was interrupted may still write there.
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             streamed = stream_outputs(spark, context, Path(folder), rows)
-        return {**_rows(context, streamed), **rejected_of(spark, context, rows)}
+        made = {name: output_rows(context, frame, name) for name, frame in streamed.items()}
+        return {**made, **rejected_rows(spark, context, rows)}
     return unstreamed_outputs_of(spark, context, rows, reference)
 
 
@@ -116,13 +120,4 @@ def unstreamed_outputs_of(
     """Return the rows of each output without a stream: as if no group stayed open."""
     has_reference = context.job.kind.has_reference
     known = reference_frame(spark, context, reference) if has_reference else None
-    return _rows(context, output_frames(spark, context, rows, known))
-
-
-def rejected_of(spark: SparkSession, context: JobContext, rows: Sequence[SampleRow]) -> Outputs:
-    """Return the rows that REJECT rejects, under "rejected"."""
-    return _rows(context, rejected_frames(spark, context, rows))
-
-
-def _rows(context: JobContext, frames: Frames) -> Outputs:
-    return {name: output_rows(context, frame, name) for name, frame in frames.items()}
+    return sample_outputs(spark, context, rows, known)

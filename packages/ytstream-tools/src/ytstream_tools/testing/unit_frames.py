@@ -79,6 +79,37 @@ def output_frames(
     return {**made, **rejected_frames(spark, context, rows)}
 
 
+def sample_outputs(
+    spark: SparkSession,
+    context: JobContext,
+    rows: Iterable[Mapping[str, Any]],
+    reference: DataFrame | None = None,
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each output as output_rows() does, with those of "rejected"."""
+    outputs = OutputFrames(context, reference)
+    events = tagged(events_frame(spark, context, rows), context)
+    passed = tagging.passed(events) if context.job.reject else events
+    made = outputs.split(outputs.transformed(passed))
+    found = {name: output_rows(context, frame, name) for name, frame in made.items()}
+    return {**found, **_rejected(context, events)}
+
+
+def rejected_rows(
+    spark: SparkSession, context: JobContext, rows: Iterable[Mapping[str, Any]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows that REJECT rejects, under "rejected". Without REJECT, return {}."""
+    return _rejected(context, tagged(events_frame(spark, context, rows), context))
+
+
+def _rejected(context: JobContext, events: DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return the rejected rows of ``tagged`` events, without the detour by JSON of the table."""
+    if not context.job.reject:
+        return {}
+    found = events.filter(F.col(tagging.REASON).isNotNull())
+    named = found.withColumnRenamed(tagging.REASON, REASON)
+    return {REJECTED: _rows(context, named, REJECTED)}
+
+
 def rejected_frames(
     spark: SparkSession, context: JobContext, rows: Iterable[Mapping[str, Any]]
 ) -> Frames:

@@ -93,7 +93,7 @@ def _expect_end() -> None:
     """Let the server that reads accumulators end without a trace (pyspark/accumulators.py)."""
     context = SparkContext._active_spark_context
     if context is not None:
-        context._accumulatorServer.handle_error = lambda *_: None
+        context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
 def _wait_for_end(process: "subprocess.Popen[bytes]") -> None:
