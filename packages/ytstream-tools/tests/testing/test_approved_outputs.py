@@ -15,12 +15,13 @@ from tests.support.helpers import ContextOf, fails_with
 from ytstream.errors.error_codes import ErrorCode
 from ytstream_tools.demo import yson_rows
 from ytstream_tools.demo.job_sample import compared, counted, is_rejected
+from ytstream_tools.preview.quick_session import static_deduplication
 from ytstream_tools.testing import approved_outputs
 from ytstream_tools.testing.computed_outputs import outputs_of, unstreamed_outputs_of
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("processing", ["map", "window", "join", "aggregate"])
+@pytest.mark.parametrize("processing", ["map", "window", "join", "aggregate", "deduplicate"])
 def test_what_the_job_computes_is_what_plain_python_expects(
     context_of: ContextOf, spark: SparkSession, processing: str
 ) -> None:
@@ -32,7 +33,8 @@ def test_what_the_job_computes_is_what_plain_python_expects(
     assert {*made} == {"output", "rejected"}
     # A preview has the same rows sooner.
     columns = compared(context.job)
-    at_once = unstreamed_outputs_of(spark, context, taken, sample.reference)
+    with static_deduplication(spark):
+        at_once = unstreamed_outputs_of(spark, context, taken, sample.reference)
     assert counted(at_once["output"], columns) == counted(made["output"], columns)
     for name, found in made.items():
         columns = compared(context.job, name)

@@ -18,12 +18,12 @@ from ytstream.spark.spark_errors import cause
 
 from ..demo.job_sample import Sample
 from ..testing.computed_outputs import Outputs, outputs_of, unconnected, unstreamed_outputs_of
-from . import preview_screen, source_watch
+from . import preview_screen, quick_session, source_watch
 
 #: Between two looks at the files.
 _PAUSE_SECONDS = 0.1
-#: Processing types that Spark has in streams only.
-_NEEDS_STREAM = ("deduplicate", "sessions")
+#: The processing type whose functions Spark has in streams only.
+_NEEDS_STREAM = "sessions"
 #: What Spark says of a function that it has in streams only (UnsupportedOperationChecker).
 _ONLY_STREAMS = "is not supported with batch"
 
@@ -43,11 +43,12 @@ def _outputs(
 ) -> Outputs:
     """Return the outputs; without a stream where that gives the same rows, in a third of the time.
 
-    It does for groups and windows, once the watermark has passed them all.
+    It does for repeats, groups and windows, once the watermark has passed them all.
     """
-    if context.job.processing not in _NEEDS_STREAM:
+    if context.job.processing != _NEEDS_STREAM:
         try:
-            return unstreamed_outputs_of(spark, context, taken, sample.reference)
+            with quick_session.static_deduplication(spark):
+                return unstreamed_outputs_of(spark, context, taken, sample.reference)
         except AnalysisException as error:
             if _ONLY_STREAMS not in str(error):
                 raise

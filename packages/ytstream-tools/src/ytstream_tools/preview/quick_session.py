@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from ytstream.job import Job, JobContext
 from ytstream.settings import spark_conf
@@ -33,6 +36,25 @@ def context_of(job: Job) -> JobContext:
     context = unconnected(job)
     spark = {**context.settings.spark, **_AT_START}
     return replace(context, settings=replace(context.settings, state_store="memory", spark=spark))
+
+
+@contextmanager
+def static_deduplication(spark: SparkSession) -> Iterator[None]:
+    """Let dropDuplicatesWithinWatermark() take rows that are not a stream, which Spark does not.
+
+    In one micro-batch it keeps one row of each key, as dropDuplicates() does.
+    """
+    frames: Any = type(spark.range(0))
+    of_streams = frames.dropDuplicatesWithinWatermark
+
+    def drop(rows: DataFrame, subset: list[str] | None = None) -> Any:
+        return of_streams(rows, subset) if rows.isStreaming else rows.dropDuplicates(subset)
+
+    frames.dropDuplicatesWithinWatermark = drop
+    try:
+        yield
+    finally:
+        frames.dropDuplicatesWithinWatermark = of_streams
 
 
 def configure(spark: SparkSession) -> None:
