@@ -105,7 +105,7 @@ FLIGHTS = Adopted(
     rows=lambda: reference.queue_rows(_flights()),
     edits={
         "transform.py": {
-            r"# from pyspark": "from pyspark",
+            r"import DataFrame\n": "import DataFrame\nfrom pyspark.sql import functions as F\n",
             r'"without origin": "`origin` IS NULL"': '"cancelled": "dep_time IS NULL"',
             r"return events\.select\(.*": """return events.select(
         "time_hour",

@@ -111,8 +111,8 @@ class LeftOut(NamedTuple):
 _TARGETS = f"{HERE}::test_a_target_of_a_page_is_there_with_its_words"
 _TOO_LONG = "a test of all tests, or minutes: CI calls it, and the pieces have tests of their own"
 PROJECTS = (
-    r"make (provision rows(?: submit)? status|tables|run|stop|submit(?: REPLACE=1)?|logs FOLLOW=1"
-    r"|rewind .*|provision rows CONFIG=.*|lint test demo|adopt .*|preview .*|approve"
+    r"make (provision rows status|tables|run|stop|submit(?: REPLACE=1)?|logs FOLLOW=1|rewind .*"
+    r"|provision rows CONFIG=.*|lint test demo|adopt .*|preview .*|approve"
     r"|(provision|check|migrate|stop|status|run) +CONFIG.*)"
 )
 OURS = (
@@ -145,11 +145,6 @@ LEFT_OUT = {
     r"\.venv/bin/python -m minicluster": LeftOut(
         "it serves until it is stopped", f"{README}"
         "::test_its_commands_fill_the_queue_of_a_minicluster",
-    ),
-    r"\.venv/bin/python -m minicluster --operations"
-    r"|export CONFIG=config/minicluster\.toml": LeftOut(
-        "it serves until it is stopped", "tests/faults/operations/test_operations.py"
-        "::test_a_job_reads_its_queues_to_the_end",
     ),
     r"docker compose (up --detach|down --volumes)": LeftOut(
         "it needs Docker", "tests/template/test_real.py::test_the_recipe_starts_the_same_server",

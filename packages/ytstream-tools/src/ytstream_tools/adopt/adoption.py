@@ -220,10 +220,7 @@ def _next(starter: Starter, files: Sequence[PlannedFile]) -> Iterator[str]:
     yield f"warning: {starter.warning}"
     transform = f"src/{starter.job.package}/transform.py"
     if transform in paths:
-        yield (
-            f"Next: edit {transform} (`make preview WATCH=1` shows its rows on each save), then "
-            "`make approve`, `make lint test demo`."
-        )
+        yield f"Next: edit {transform}, then `make approve`, `make lint test demo`."
         return
     why = "you have edited it" if starter.has_logic else starter.lacks
     yield f"{transform} and OUTPUTS are as they were: {why}."

@@ -209,9 +209,9 @@ class Starter:
             "deduplicate": self._deduplicate,
             "aggregate": self._aggregate,
         }[self.job.processing]()
-        # Ready for the first expression; the linter objects to an import that nothing uses.
-        line = "from pyspark.sql import functions as F\n"
-        return made if "F." in made else made.replace(line, f"\n# {line}")
+        return (
+            made if "F." in made else made.replace("from pyspark.sql import functions as F\n", "")
+        )
 
     def _map(self) -> str:
         places = ["tablet_index", "row_index"] if self.job.guarantee == "idempotent" else []
