@@ -9,13 +9,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from minicluster import testing as minicluster
-from tests.journeys.usage import read_stat
 from tests.support import all_types
 from tests.support.project import DEFAULTS, generate
 from tests.support.queues import make_queue
@@ -120,8 +120,7 @@ def test_a_preview_shows_each_save_and_ctrl_c_ends_it_quietly(
     last = log.read_text().rpartition("Ctrl-C ends\n")[2]
     assert "error" not in last.lower()
     assert "Traceback" not in last
-    left = (read_stat(entry) for entry in Path("/proc").glob("[0-9]*/stat"))
-    assert [stat for stat in left if stat is not None and stat.session == shown.pid] == []
+    assert _running(shown.pid) == []
 
 
 @pytest.mark.slow
@@ -145,6 +144,18 @@ def test_a_queue_of_every_type_gives_files_that_pass_the_linters_and_all_tests(
         _run(project, python, *words)
     _run(project, python, "bids_stream", "approve")
     assert " skipped" not in _run(project, python, "pytest", "-q")
+
+
+def _running(session: int) -> list[str]:
+    """Return the processes of a session, without those that have ended (proc(5))."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            name, _, rest = entry.read_text().rpartition(")")
+            state, _, _, its_session, *_ = rest.split()
+            if int(its_session) == session and state != "Z":
+                found.append(name)
+    return found
 
 
 def _wait_for_views(shown: subprocess.Popen[bytes], log: Path, count: int) -> int:
