@@ -175,6 +175,18 @@ def test_strings_with_escapes(cluster: Cluster) -> None:
     assert row == {"a": b"it's", "b": b"A\n\\", "c": "строка".encode()}
 
 
+def test_half_a_keyword_is_a_name(cluster: Cluster) -> None:
+    """SPYT's event log has a column `order` (YtEventLogFsInputStream), without brackets."""
+    path = "//tmp/halves"
+    names = ("order", "group", "by", "totals")
+    columns = [{"name": name, "type": "int64"} for name in names]
+    table(cluster, path, [{**columns[0], "sort_order": "ascending"}, *columns[1:]])
+    write(cluster, path, *(dict.fromkeys(names, n) for n in range(4)))
+    query = f"order, sum(by) as s from [{path}] where order > 0 and order <= 2 and group = totals"
+    rows = select(cluster, f"{query} group  by order ORDER\nBY order desc limit 9")
+    assert rows == [{"order": 2, "s": 2}, {"order": 1, "s": 1}]
+
+
 def test_order_offset_and_limit(cluster: Cluster) -> None:
     def found(tail: str) -> list[int]:
         return [row["k"] for row in select(cluster, f"k from [{T}] {tail}")]

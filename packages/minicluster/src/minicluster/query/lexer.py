@@ -19,18 +19,21 @@ _TOKEN = re.compile(
     | (?P<int>\d+)
     | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<bracket>\[[^\]]*\])
+    | (?P<pair>(?i:group\s+by|order\s+by|with\s+totals)(?![A-Za-z0-9_@$]))
     | (?P<word>%?[A-Za-z_@$][A-Za-z0-9_@$]*)
     | (?P<symbol>!=|<>|<=|>=|<<|>>|\|\||[-+*/%=<>(),.|&~\#])
     """,
     re.VERBOSE | re.DOTALL,
 )
-_CLAUSES = {"select", "from", "where", "group", "by", "having", "order", "limit", "offset", "as"}
+# Two words are one token. Each of them alone is a name, such as the column `order` of SPYT's event
+# log (lexer.rl: kw_order_by).
+_CLAUSES = {"select", "from", "where", "having", "limit", "offset", "as"}
 _JOINS = {"join", "left", "using", "on"}
 _OPERATORS = {"and", "or", "not", "in", "between", "is", "like", "ilike", "escape"}
 _CASES = {"case", "when", "then", "else", "end", "cast"}
 KEYWORDS = _CLAUSES | _JOINS | _OPERATORS | _CASES | {"asc", "desc", "null", "true", "false"}
 # Reserved in YT's grammar as well; a column of such a name has to be written in brackets.
-REFUSED = frozenset({"array", "with", "totals", "rlike", "regexp"})
+REFUSED = frozenset({"array", "with", "with totals", "rlike", "regexp"})
 _MAX_LENGTH = 1 << 20
 
 _ESCAPES = {
@@ -61,7 +64,9 @@ def tokens(source: str) -> list[Token]:
         if match is None or match.lastgroup is None:
             raise _syntax(f'unexpected "{source[position]}"', position)
         kind, text = match.lastgroup, match.group()
-        if kind == "word" and text.lower() in KEYWORDS | REFUSED:
+        if kind == "pair":
+            kind, text = "keyword", " ".join(text.lower().split())
+        elif kind == "word" and text.lower() in KEYWORDS | REFUSED:
             kind, text = "keyword", text.lower()
         if kind != "space":
             result.append(Token(kind, text, position))

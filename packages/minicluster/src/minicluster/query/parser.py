@@ -31,11 +31,11 @@ class _Parser(ExpressionParser):
             query.joins.append(self._join())
         if self._take("where"):
             query.where = self._expression()
-        if self._take("group", "by"):
+        if self._take("group by"):
             query.group_by = self._list(self._named)
             if self._take("having"):
                 query.having = self._expression()
-        if self._take("order", "by"):
+        if self._take("order by"):
             query.order_by = self._list(self._order_item)
         # The grammar has OFFSET before LIMIT; the server takes them in that order alone.
         if self._take("offset"):
