@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     | (?P<int>\d+)
     | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<bracket>\[[^\]]*\])
-    | (?P<pair>(?i:group\s+by|order\s+by|with\s+totals)(?![A-Za-z0-9_@$]))
+    | (?P<pair>(?i:group\s+by|order\s+by)(?![A-Za-z0-9_@$]))
     | (?P<word>%?[A-Za-z_@$][A-Za-z0-9_@$]*)
     | (?P<symbol>!=|<>|<=|>=|<<|>>|\|\||[-+*/%=<>(),.|&~\#])
     """,
@@ -33,7 +33,7 @@ _OPERATORS = {"and", "or", "not", "in", "between", "is", "like", "ilike", "escap
 _CASES = {"case", "when", "then", "else", "end", "cast"}
 KEYWORDS = _CLAUSES | _JOINS | _OPERATORS | _CASES | {"asc", "desc", "null", "true", "false"}
 # Reserved in YT's grammar as well; a column of such a name has to be written in brackets.
-REFUSED = frozenset({"array", "with", "with totals", "rlike", "regexp"})
+REFUSED = frozenset({"array", "with", "rlike", "regexp"})
 _MAX_LENGTH = 1 << 20
 
 _ESCAPES = {
