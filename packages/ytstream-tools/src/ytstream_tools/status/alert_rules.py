@@ -184,7 +184,7 @@ def _group(name: str, rules: Sequence[Alert], selector: str, down: str, page: st
         if down and rule.metric != "ytstream_up":
             without += " unless on () ytstream_up{SELF} == 0"
         summary = f"{rule.metric} is missing, so {rule.name} cannot fire"
-        blind = "The job may run well, but nobody would be told of this fault. No row is lost."
+        blind = "The job may be running normally, but no alert would report this fault."
         twin = Alert(
             f"{rule.name}Absent", without, 15, "warning", summary, blind, rule.metric, ABSENT
         )
