@@ -172,7 +172,7 @@ class Terminals:
         """End what still runs."""
         for process, _ in self._others.values():
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGINT)
+                os.killpg(process.pid, signal.SIGTERM)
         for process, _ in self._others.values():
             with suppress(subprocess.TimeoutExpired):
                 process.wait(30)
@@ -188,6 +188,8 @@ def play(page: str, terminals: Terminals) -> None:
         after = played[at + 1] if at + 1 < len(played) else None
         match step.language, step.title:
             case "diff", _:
+                if not step.files:
+                    raise NotSeenError(f"the line before this edit names no file:\n{step.text}")
                 for name in step.files:
                     edit(terminals.here / name, step.changes)
             case "sh", "":

@@ -80,6 +80,58 @@ def test_what_the_page_shows_and_the_terminal_does_not_is_found(printed: str) ->
         verify("a\nb\nc\n", printed)
 
 
+SMALL = """
+Type:
+
+```sh
+mkdir job && cd job
+printf 'all:\\n\\t@echo one\\n' > job.mk
+export WHO=reader
+```
+
+In `job.mk`:
+
+```diff
+-\t@echo one
++\t@echo two; false
+```
+
+```sh title="Second terminal"
+tail -f job.mk
+```
+
+```text title="Second terminal"
+\t@echo two; false
+```
+
+```sh
+echo $WHO
+make -f job.mk
+```
+
+```text
+reader
+two
+make: *** ...
+```
+"""
+
+
+def test_a_page_is_played_in_its_terminals(terminals: Terminals) -> None:
+    play(SMALL, terminals)
+    assert terminals.here.name == "job"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("two\nmake", "one\nmake"), ("make: *** ...\n", ""), ("In `job.mk`", "There")],
+)
+def test_a_page_that_is_wrong_fails(terminals: Terminals, right: str, wrong: str) -> None:
+    assert right in SMALL
+    with pytest.raises(AssertionError):
+        play(SMALL.replace(right, wrong), terminals)
+
+
 @pytest.fixture
 def terminals(tmp_path: Path) -> Iterator[Terminals]:
     """Terminals of a reader who has git, cruft and a cluster of nobody else."""
