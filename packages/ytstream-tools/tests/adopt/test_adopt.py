@@ -32,7 +32,7 @@ from ytstream.schema.columns import resolved
 from ytstream_tools.adopt import adoption, file_source, masks, owned_files, queue_source
 from ytstream_tools.adopt.queue_source import Take
 from ytstream_tools.adopt.source_rows import SourceRows
-from ytstream_tools.demo import yson_rows
+from ytstream_tools.demo import sample_types, yson_rows
 from ytstream_tools.demo.saved_rows import SavedRows
 
 START = 1_704_067_200_000_000
@@ -128,7 +128,9 @@ def test_a_queue_with_every_type_becomes_columns_that_resolve(
     assert [column.name for column in found[len(known) :]] == [column.name for column in read]
     text = (project / "src/bids_stream/tables.py").read_text()
     assert "# Left out: a.b, int64:" in text
-    assert len(yson_rows.read(project / "sample/rows.yson")) == len(rows)
+    saved = yson_rows.read(project / "sample/rows.yson")
+    assert len(saved) == len(rows)
+    sample_types.verify("rows", found, saved)  # as each test of the repository does
 
 
 @pytest.mark.parametrize("processing", ["map", "window", "deduplicate", "aggregate", "join"])
@@ -321,8 +323,6 @@ def test_a_mask_keeps_length_null_and_equality_and_no_file_has_the_original(tmp_
     ],
 )
 def test_a_masked_value_still_fits_its_column(type_: Any, value: Any) -> None:
-    from ytstream_tools.demo import sample_types
-
     columns = resolved("QUEUE", [Column("secret", type_)])
     (row, null) = masks.masked([{"secret": value}, {"secret": None}], columns, ["secret"])
     assert row["secret"] != value

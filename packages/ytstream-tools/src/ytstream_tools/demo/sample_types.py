@@ -11,7 +11,7 @@ from typing import Any
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.schema.columns import Column, spelled, type_name
-from ytstream.schema.string_values import shown
+from ytstream.schema.string_values import is_string, shown
 
 Fits = Callable[[Any], bool]
 
@@ -39,7 +39,7 @@ _SCALARS: Mapping[str, Fits] = {
     **{name: _whole(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in _SIGNED.items()},
     **{name: _whole(0, 2**bits - 1) for name, bits in _UNSIGNED.items()},
     **dict.fromkeys(("utf8", "json"), lambda value: isinstance(value, str)),
-    "string": lambda value: isinstance(value, str | bytes),
+    "string": is_string,
     **dict.fromkeys(("float", "double"), lambda value: isinstance(value, float)),
     "bool": lambda value: type(value) is bool or type(value).__name__ == "YsonBoolean",
 }
