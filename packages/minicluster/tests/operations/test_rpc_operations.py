@@ -57,7 +57,8 @@ async def get(client: RpcClient, **named: Any) -> dict[str, Any]:
 def test_the_requests_of_spyts_submit_and_driver(lab: Lab) -> None:
     async def scenario(client: RpcClient) -> None:
         vault = {"YT_TOKEN": "sesame"}
-        operation = await start(client, spec("sleep 1000", alias="*job", secure_vault=vault))
+        given = spec("sleep 1000", alias="*job", secure_vault=vault, description={"by": "me"})
+        operation = await start(client, given)
         for key in ("Web UI", "Executors"):
             parameters = yson.dumps({"annotations": {"description": {key: "x"}}})
             await client.call(
@@ -66,6 +67,7 @@ def test_the_requests_of_spyts_submit_and_driver(lab: Lab) -> None:
         found = await get(client, operation_id=operation)
         assert found["state"] == "running"
         assert found["runtime_parameters"]["annotations"]["description"].keys() == {
+            "by",
             "Web UI",
             "Executors",
         }

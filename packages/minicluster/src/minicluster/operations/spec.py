@@ -180,11 +180,17 @@ def parse(given: Any) -> Spec:
         unknown,
         {str(name): _task(str(name), task) for name, task in tasks.items()},
         None if alias is None else str(alias),
-        dict(_map(spec.get("annotations", {}), "/annotations")),
+        _annotations(spec),
         dict(_map(spec.get("secure_vault", {}), "/secure_vault")),
         failed,
         _flag(spec.get("fail_on_job_restart", False), "/fail_on_job_restart"),
     )
+
+
+def _annotations(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the annotations; the spec's description is one (server/scheduler/scheduler.cpp)."""
+    found = dict(_map(spec.get("annotations", {}), "/annotations"))
+    return found | ({"description": spec["description"]} if "description" in spec else {})
 
 
 def _task(name: str, task: Mapping[str, Any]) -> Task:
