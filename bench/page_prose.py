@@ -37,19 +37,19 @@ variant in the second column. Below 1 is less.
 SHORT = """\
 Why goals were missed:
 
-- **Rows per second.** The minicluster is one process and shares the two processors with the \
-job. A million rows of a `transactional` `map` take 12 CPU seconds, 6 of them in the minicluster. \
-So no job could be faster than 166,000 rows per second here, twice as fast as SPYT's example. \
-Spark alone (`noop`) takes 3.3 of the job's 5.9 seconds. Reading, counting and writing take 2.6 \
-seconds, and 7.8 of the example's 11.1.
-- **Requests.** Of the 42 requests of a `map` batch, 24 carried rows, 5,000 each, because all rows \
-of such a request went to one random tablet, and a transaction can write at most 100,000 rows to \
-one. Since then the job names a tablet for each row, so a request brings 5,000 rows to each tablet \
-of the output. We have not measured that yet. A batch of few rows sends 20 requests.
-- **REJECT** costs CPU time but hardly any throughput (measured once: 0.99 of the rows per second, \
-1.43 of the CPU time). The rejected rows come to the driver with the results of the tasks, and one \
-request writes them. Per row, the aggregate that gathers them takes 2.4 microseconds (Spark's \
-ScalaAggregator), and the counts take 1.2 (CollectMetrics).
+- **Rows per second.** Most batches wait for the minicluster, which is one Python process. A \
+million rows of a `transactional` `map` take 6.4 CPU seconds in the job and 7.1 in the \
+minicluster, 11.6 and 5.3 with SPYT's example. So no job could be faster than 141,000 rows per \
+second here. Spark alone (`noop`) takes 2.5 of the job's 6.4 seconds. After these runs, the \
+minicluster learned to take written rows in a third of the time. The only run since then shared \
+the machine with other work (29%): 1.16 times the rows per second (1.01 to 1.28), 0.48 of the CPU \
+seconds, 4.5 CPU seconds per million rows in the minicluster.
+- **Requests.** A batch of 120,000 rows and four tablets sends 24 requests, a batch of few rows \
+20. Rows name their tablet, so a request brings 5,000 rows to each tablet of the output.
+- **REJECT** costs CPU time, 7.8 seconds per million rows instead of 5.6. The rejected rows come \
+to the driver with the results of the tasks, and one request writes them. Per row, the aggregate \
+that gathers them takes 2.4 microseconds (Spark's ScalaAggregator), and the counts take 1.2 \
+(CollectMetrics).
 - **State.** Most of a `window` is Spark's own work: without any input and output it processes 1.2 \
 times the rows per second of SPYT's example. The job keeps its state in RocksDB, the example in \
 memory, Spark's default. A `deduplicate` reads and writes a key for each row, so RocksDB costs it \
