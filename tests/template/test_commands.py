@@ -130,6 +130,10 @@ LEFT_OUT = {
         "it writes into the clone's own .git",
         f"{HERE}::test_what_runs_before_a_commit_is_make_lint",
     ),
+    r"make spyt-tests CHECKOUT=.*": LeftOut(
+        "it needs a checkout of SPYT's repository", "tests/template/test_spyt_tests.py"
+        "::test_a_file_is_run_on_a_minicluster_with_what_it_assumes",
+    ),
     r"pipx install cruft": LeftOut(
         "it installs into the home",
         f"{UPGRADE}::test_a_project_gets_a_change_and_keeps_its_own",
