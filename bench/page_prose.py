@@ -38,12 +38,10 @@ SHORT = """\
 Why goals were missed:
 
 - **Rows per second.** Most batches wait for the minicluster, which is one Python process. A \
-million rows of a `transactional` `map` take 6.4 CPU seconds in the job and 7.1 in the \
-minicluster, 11.6 and 5.3 with SPYT's example. So no job could be faster than 141,000 rows per \
-second here. Spark alone (`noop`) takes 2.5 of the job's 6.4 seconds. After these runs, the \
-minicluster learned to take written rows in a third of the time. The only run since then shared \
-the machine with other work (29%): 1.16 times the rows per second (1.01 to 1.28), 0.48 of the CPU \
-seconds, 4.5 CPU seconds per million rows in the minicluster.
+million rows of a `transactional` `map` take 6.4 CPU seconds in the job and 5.0 in the \
+minicluster, 11.4 and 3.6 with SPYT's example. So no job could be faster than 200,000 rows per \
+second here. Spark alone (`noop`) takes 2.5 of the job's 6.4 seconds. The other cases were \
+measured before the minicluster took written rows in a third of the time.
 - **Requests.** A batch of 120,000 rows and four tablets sends 24 requests, a batch of few rows \
 20. Rows name their tablet, so a request brings 5,000 rows to each tablet of the output.
 - **REJECT** costs CPU time, 7.8 seconds per million rows instead of 5.6. The rejected rows come \
