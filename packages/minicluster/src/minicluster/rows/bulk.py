@@ -1,8 +1,8 @@
 """Rows that are stored just as they came, a row at one look: the usual case, in a hurry.
 
 A regular expression says what a usual row is, and `re` walks over a rowset faster than a loop does.
-`RowReader.plain` lets the same rows pass and some more, one column at a time. What is unusual here
-is left to it: a long string, and a number of a narrow type that is negative or large.
+`RowReader` takes the other rows one column at a time: those with a long string, or with a number of a
+narrow type that is negative or large. That is slowest for rows that name their tablet.
 """
 
 from __future__ import annotations
