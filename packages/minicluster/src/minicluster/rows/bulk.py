@@ -1,8 +1,8 @@
 """Rows that are stored just as they came, a row at one look: the usual case, in a hurry.
 
 A regular expression says what a usual row is, and `re` walks over a rowset faster than a loop does.
-`RowReader` takes the other rows one column at a time: those with a long string, or with a number of a
-narrow type that is negative or large. That is slowest for rows that name their tablet.
+`RowReader` takes the other rows one column at a time: those with a long string, or with a number
+of a narrow type that is negative or large. That is slowest for rows that name their tablet.
 """
 
 from __future__ import annotations
