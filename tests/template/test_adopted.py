@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -42,6 +43,25 @@ def _file(folder: Path) -> Path:
     )
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return file
+
+
+def test_a_cluster_is_named_only_if_it_is_asked(tmp_path: Path) -> None:
+    project = generate(tmp_path, yt_proxy="nowhere.invalid")
+
+    def errors(*words: str) -> list[str]:
+        words = ("bids_stream", "adopt", "--config", "config/production.toml", *words)
+        done = subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=project,
+            env=_environment(project),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stderr.splitlines()
+
+    assert errors("--from", str(_file(tmp_path))) == []
+    assert errors("--queue", "orders")[0] == "cluster: nowhere.invalid"
 
 
 @pytest.mark.slow
@@ -98,6 +118,7 @@ def test_a_preview_shows_each_save_and_ctrl_c_ends_it_quietly(
         )
     try:
         views = _wait_for_views(shown, log, 1)
+        assert "cluster: " not in log.read_text()
         for title in ("sample: ", "output: ", "rejected: "):
             assert title in log.read_text()
         for number in range(6):

@@ -151,9 +151,10 @@ def _discard_output() -> None:
 def execute(command: Command, unconnected: JobContext, given: argparse.Namespace) -> int:
     """Connect the job to its cluster and run a command there; return its exit code."""
     settings = unconnected.settings
-    print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
-    if settings.accept:
-        print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
+    if command.names_cluster(given):
+        print(f"cluster: {settings.proxy}", file=sys.stderr, flush=True)
+        if settings.accept:
+            print(f"accepted: {', '.join(settings.accept)}", file=sys.stderr, flush=True)
     if command.without_cluster is not None:
         code = command.without_cluster(unconnected, given)
         if code is not None:

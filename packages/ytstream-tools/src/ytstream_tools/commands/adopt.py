@@ -78,4 +78,5 @@ COMMAND = Command(
     arguments=_arguments,
     tables=RequiredTables.NONE,
     without_cluster=_without_cluster,
+    names_cluster=lambda given: given.file is None,
 )

@@ -41,6 +41,7 @@ COMMAND = Command(
     name="preview",
     help="Show sample rows, output rows and rejected rows. Needs no cluster.",
     without_cluster=_without_cluster,
+    names_cluster=lambda _: False,
     arguments=_arguments,
     starts_jvm=True,
 )

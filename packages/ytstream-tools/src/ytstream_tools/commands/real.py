@@ -34,6 +34,8 @@ COMMAND = Command(
     name="real",
     help="Run the job on a YTsaurus server, kill it, count every row, and submit it.",
     without_cluster=_without_cluster,
+    # It runs on a cluster of its own or on --proxy.
+    names_cluster=lambda _: False,
     arguments=_arguments,
     starts_jvm=True,
 )

@@ -27,6 +27,11 @@ class RequiredTables(StrEnum):
     DECLARED = "declared"
 
 
+def _always(_: argparse.Namespace) -> bool:
+    """Print the cluster, whatever the arguments are."""
+    return True
+
+
 def _no_arguments(_: argparse.ArgumentParser) -> None:
     """Take no arguments."""
 
@@ -55,6 +60,8 @@ class Command:
     before: Callable[[JobContext], None] | None = None
     #: Answers without a cluster where it returns an exit code: a dry run that asks nothing.
     without_cluster: Callable[[JobContext, argparse.Namespace], int | None] | None = None
+    #: Whether the cluster of the configuration matters with these arguments, so that it is printed.
+    names_cluster: Callable[[argparse.Namespace], bool] = _always
 
     @property
     def description(self) -> str:
