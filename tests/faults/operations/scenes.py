@@ -97,6 +97,24 @@ def executor_aborted(here: Site) -> dict[str, Any]:
     return _recovered(here, fault)
 
 
+def executor_lost_in_an_upload(here: Site) -> dict[str, Any]:
+    """An executor ends while it uploads state: its sandbox goes, and its last request comes late.
+
+    The next executor has no file of the state but those in Cypress.
+    """
+    _start(here)
+    here.wait_drained()
+    changes = f"{here.context.settings.checkpoint}/*/state/*.changelog"
+    uploading = _held(here, "MoveNode", "before", destination_path=changes)
+    [job] = here.executors().running()
+    fault = Fault.now(here)
+    here.cluster.client.operations.abort_job(job.id, "preemption")
+    here.wait("another executor", lambda: len(here.executors().jobs) == 2)
+    here.cluster.client.faults.remove(uploading)
+    here.send(ROWS)
+    return _recovered(here, fault)
+
+
 def executor_node_lost(here: Site) -> dict[str, Any]:
     """The scheduler loses an executor's node: the old executor works on beside the new one."""
     _start(here)
@@ -506,6 +524,7 @@ SCENES: dict[str, Scene] = {
         undisturbed,
         executor_preempted,
         executor_aborted,
+        executor_lost_in_an_upload,
         executor_node_lost,
         driver_preempted,
         driver_node_lost,

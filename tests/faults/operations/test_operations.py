@@ -19,6 +19,7 @@ import pytest
 from tests.conftest import Generate
 from tests.faults.operations.scenes import KILLS
 from tests.support.project import ROOT
+from ytstream.job import PROCESSINGS
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 PATIENCE_SECONDS = 1_800
@@ -173,7 +174,11 @@ def test_a_job_reads_its_queues_to_the_end(
         ("executor_preempted", "transactional", "window", "4.1"),
         ("executor_preempted", "idempotent", "map", "4.1"),
         ("executor_preempted", "at_least_once", "map", "4.1"),
+        ("executor_aborted", "transactional", "aggregate", "4.1"),
+        ("executor_lost_in_an_upload", "transactional", "aggregate", "4.1"),
+        ("executor_lost_in_an_upload", "transactional", "deduplicate", "3.5"),
         ("executor_node_lost", "transactional", "map", "4.1"),
+        ("executor_node_lost", "transactional", "aggregate", "4.1"),
         ("driver_preempted", "transactional", "map", "4.1"),
         ("driver_preempted", "transactional", "window", "3.5"),
         ("driver_preempted", "transactional", "window", "4.1"),
@@ -201,7 +206,7 @@ def test_no_fault_breaks_the_guarantee(
     found = play(project, installed[spark], scene)
     assert found["lost"] == 0
     assert found["repeated"] == 0 or guarantee == "at_least_once"
-    stores = ["RocksDBStateStoreProvider"] if processing == "window" else []
+    stores = ["RocksDBStateStoreProvider"] if PROCESSINGS[processing].is_stateful else []
     assert found.get("stores", []) == stores
     if scene == "executors_operation_completed":
         assert found["ended"] == "completed"  # a success for YTsaurus: it starts no driver again

@@ -14,12 +14,15 @@ from ytstream.job import PROCESSINGS
 
 
 class Variant(NamedTuple):
-    """A job: the answers it is generated from, and whether its first output is static."""
+    """A job: the answers it is generated from, and what is changed in it."""
 
     guarantee: str
     processing: str
     queues: int
+    #: Whether its first output is static.
     is_static: bool = False
+    #: Whether it uploads a snapshot of its state after each batch.
+    has_snapshots: bool = False
 
     @property
     def name(self) -> str:
@@ -51,6 +54,11 @@ START_VARIANTS = (
     Variant("transactional", "window", 1),
     Variant("idempotent", "map", 2),
     Variant("at_least_once", "window", 1),
+)
+#: Jobs that are killed while they upload their state.
+UPLOAD_VARIANTS = tuple(
+    Variant("transactional", processing, 1, has_snapshots=True)
+    for processing in ("window", "deduplicate", "aggregate", "sessions")
 )
 #: Jobs whose micro-batches are tables in a folder, which a reader polls.
 STATIC_VARIANTS = (
@@ -177,6 +185,24 @@ def _kills(variant: Variant) -> tuple[Place, ...]:
     )
 
 
+def _state(method: str, pattern: str, when: Literal["before", "after"] = "after") -> Request:
+    """Return a request about a file of the state, in one of the two partitions."""
+    argument = "destination_path" if method == "MoveNode" else "path"
+    return Request(method, {argument: f"*/state/0/{pattern}"}, when)
+
+
+#: Where the older driver is killed while it uploads state. Spark writes a batch's changes and a
+#: snapshot's list under temporary names and moves them, and the files of a snapshot directly
+#: (RocksDBFileManager). A thread of its own uploads snapshots, in a batch or between two.
+UPLOADS = (
+    Place("changes-begun", (PLANNED, _state("WriteFile", "*.changelog*", "before"))),
+    Place("changes-written", (PLANNED, _state("WriteFile", "*.changelog*"))),
+    Place("changes-of-one-partition", (PLANNED, _state("MoveNode", "*.changelog"))),
+    Place("snapshot-files", (PLANNED, _state("WriteFile", "*/SSTs/*"))),
+    Place("snapshot-list", (PLANNED, _state("WriteFile", "*.zip*"))),
+    Place("snapshot-of-one-partition", (PLANNED, _state("MoveNode", "*.zip"))),
+)
+
 _FOLDER = Request(("commit_tx", "commit_transaction"), when="after")
 
 
@@ -202,7 +228,7 @@ class Case:
     """One older driver, one newer one; of a start a third, which is cut off between them."""
 
     variant: Variant
-    kind: Literal["paused", "late", "killed", "start-killed", "start-paused"]
+    kind: Literal["paused", "late", "killed", "upload-killed", "start-killed", "start-paused"]
     place: Place
 
     @property
@@ -234,6 +260,7 @@ CASES = (
             *(Case(variant, "start-paused", place) for place in _starts(variant)[1:]),
         )
     ),
+    *(Case(variant, "upload-killed", place) for variant in UPLOAD_VARIANTS for place in UPLOADS),
     *(Case(variant, "killed", place) for variant in STATIC_VARIANTS for place in _kills(variant)),
 )
 

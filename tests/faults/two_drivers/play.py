@@ -49,6 +49,19 @@ SMALLER = {
     },
     f"src/{PACKAGE}/job.py": {"shuffle_partitions=8": "shuffle_partitions=2"},
 }
+#: At the end of job.py: a snapshot of the state after each batch, uploaded within a second. A job's
+#: own are ten batches and five minutes apart.
+SNAPSHOTS = """
+
+from ytstream.settings import spark_conf as _conf
+
+_STORE = "spark.sql.streaming.stateStore"
+_conf.STATEFUL = (
+    *_conf.STATEFUL,
+    _conf.Conf(f"{_STORE}.maintenanceInterval", "1s", ""),
+    _conf.Conf(f"{_STORE}.minDeltasForSnapshot", "1", ""),
+)
+"""
 #: Rows of each queue: two batches and a half, and some more when the older driver has ended.
 BACKLOG, FOLLOWING = 5_000, 200
 
@@ -94,6 +107,9 @@ def project_of(variant: Variant, folder: Path) -> Path:
         for line, smaller in lines.items():
             text = text.replace(line, smaller)
         (root / name).write_text(text, encoding="utf-8")
+    if variant.has_snapshots:
+        with (root / "src" / PACKAGE / "job.py").open("a", encoding="utf-8") as file:
+            file.write(SNAPSHOTS)
     if variant.is_static:
         make_static(root)
     return root
@@ -117,6 +133,8 @@ def play(case: Case, stage: Stage) -> Result:
     older = stage.driver or stage.start(f"{case.name}.older.log")
     if case.kind == "killed":
         return _killed(case, stage, older)
+    if case.kind == "upload-killed":
+        return _killed_in_an_upload(case, stage, older)
     if case.kind.startswith("start-"):
         return Result(case, *_cut_off(case, stage, older))
     ended = (_paused if case.kind == "paused" else _late)(case, stage, older)
@@ -214,6 +232,17 @@ def _killed(case: Case, stage: Stage, older: JobProcess) -> Result:
     }
     said = tuple(f"{what}: {sorted(map(str, found))}" for what, found in wrong.items() if found)
     return Result(case, *stage.count(), f"killed, left {left}", said)
+
+
+def _killed_in_an_upload(case: Case, stage: Stage, older: JobProcess) -> Result:
+    """Kill the older driver at a request about its state; a newer one has nothing but Cypress."""
+    rule = stage.arm(case.place, action="kill", pgid=older.pgid)
+    stage.fill()
+    stage.wait_killed(rule, older)
+    stage.expire_the_lock()
+    stage.start(f"{case.name}.log")
+    stage.follow()
+    return Result(case, *stage.count(), "killed")
 
 
 def _left(context: JobContext) -> str:

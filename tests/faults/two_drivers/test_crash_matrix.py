@@ -12,20 +12,27 @@ from tests.faults.two_drivers.cases import (
     MOMENTS,
     START_VARIANTS,
     STATIC_VARIANTS,
+    UPLOAD_VARIANTS,
+    UPLOADS,
     VARIANTS,
     chosen,
 )
 from tests.faults.two_drivers.play import play, project_of, staged
 from tests.support.jvm import submit_args
 
-#: One of a batch, and in `make journeys` one of a start. Of commits that are applied late and of
-#: kills beside a static output, packages/ytstream/tests has samples without a second process:
-#: test_older_drivers.py and test_static_outputs.py.
+#: One of a batch, and in `make journeys` one of a start and two of uploads. Of commits that are
+#: applied late and of kills beside a static output, packages/ytstream/tests has samples without a
+#: second process: test_older_drivers.py and test_static_outputs.py.
 SAMPLE = ("transactional-window-1-paused-head", "transactional-window-1-start-killed-folder")
+UPLOAD_SAMPLE = (
+    "transactional-aggregate-1-upload-killed-changes-of-one-partition",
+    "transactional-aggregate-1-upload-killed-snapshot-files",
+)
 
 
 def test_every_variant_meets_every_place_under_a_name_of_its_own() -> None:
     count = 10 * len(VARIANTS) + 13 * len(START_VARIANTS) + 4 * len(STATIC_VARIANTS)
+    count += len(UPLOADS) * len(UPLOAD_VARIANTS)
     # No request shows that a checkpoint on the driver's disk has ``commits/N``.
     count -= sum(v.guarantee != "transactional" and not v.is_stateful for v in VARIANTS)
     assert len(MOMENTS) == 4
@@ -36,6 +43,7 @@ def test_a_part_of_the_name_chooses() -> None:
     assert [case.name for case in chosen(SAMPLE[0])] == [SAMPLE[0]]
     assert {case.kind for case in chosen("-late-")} == {"late"}
     assert {case.kind for case in chosen("-static-")} == {"killed"}
+    assert {case.kind for case in chosen("-upload-")} == {"upload-killed"}
     assert chosen("") == [*CASES]
 
 
@@ -48,7 +56,13 @@ def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("name", [SAMPLE[0], pytest.param(SAMPLE[1], marks=pytest.mark.journey)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        SAMPLE[0],
+        *(pytest.param(name, marks=pytest.mark.journey) for name in (SAMPLE[1], *UPLOAD_SAMPLE)),
+    ],
+)
 def test_two_drivers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     (case,) = chosen(name)
