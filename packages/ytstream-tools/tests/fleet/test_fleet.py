@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator, Mapping
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +37,7 @@ from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import InstanceLock
 from ytstream.recovery.stop_request import tell_end
 from ytstream_tools import __main__ as light
-from ytstream_tools.fleet import discovery, reading, shown
+from ytstream_tools.fleet import discovery, fleet_watch, reading, shown
 from ytstream_tools.fleet.reading import FleetJob, JobState
 
 FOLDER = "//home/fleet"
@@ -227,3 +238,79 @@ def test_without_folders_it_finds_what_runs(
     assert light.main(["fleet", "--proxy", running.http, "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["jobs"]
     assert found["job"] == "submitted"
+
+
+def test_a_terminal_is_refreshed_and_outlives_an_outage(
+    fleet: tuple[Any, dict[str, FleetJob]], running: minicluster.Running
+) -> None:
+    """In a pseudo-terminal of 80 columns and 16 lines, until Ctrl-C."""
+    words = ["fleet", "--proxy", running.http, "--under", FOLDER, "--watch", "1"]
+    with _terminal(words, lines=16, columns=80) as (process, read):
+        first = read("needs? somebody")
+        assert "failed (required_null)" in first
+        assert f"... and {len(WANTED) - 9} jobs" in first
+        drawn = _drawn(first)
+        assert max(map(len, drawn)) == 80
+        assert drawn[0].startswith("job ")
+        rule = running.client.faults.add(
+            method="list_operations", times=None, action="fail", error={"code": 1, "message": "no"}
+        )
+        read("no answer: ")
+        running.client.faults.remove(rule)
+        read("Ctrl-C ends this view")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+
+
+def test_a_pipe_gets_one_table_after_the_other() -> None:
+    looks: Iterator[list[FleetJob] | BaseException] = iter(
+        [[], OSError("down"), [FleetJob("//home/x", JobState.FAILED)], KeyboardInterrupt()]
+    )
+
+    def read() -> list[FleetJob]:
+        found = next(looks)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    out = io.StringIO()
+    fleet_watch.watch(read, 0.0, out)
+    first, second, third = out.getvalue().split("\n\njob ")
+    assert "0 jobs, 0 need somebody" in first
+    assert "no answer: down" in second
+    assert "1 job, 1 needs somebody" in third
+    assert "\033" not in out.getvalue()
+
+
+@contextmanager
+def _terminal(
+    words: list[str], *, lines: int, columns: int
+) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[str], str]]]:
+    """Run the light command in a terminal; ``read`` returns what was written until a pattern."""
+    mine, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (lines, columns))
+    given = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "ytstream_tools", *words],
+        stdin=theirs, stdout=theirs, stderr=theirs, env={**given, "TERM": "xterm"},
+    ) as process:  # fmt: skip
+        os.close(theirs)
+
+        def read(pattern: str) -> str:
+            said, deadline = "", time.monotonic() + 60
+            while not re.search(pattern, said):
+                assert time.monotonic() < deadline, said
+                if select.select([mine], [], [], 1)[0]:
+                    said += os.read(mine, 65_536).decode(errors="replace")
+            return said
+
+        try:
+            yield process, read
+        finally:
+            process.kill()
+            os.close(mine)
+
+
+def _drawn(said: str) -> list[str]:
+    """Return the lines without what moves the cursor."""
+    return re.sub(r"\033\[[?0-9;]*[A-Za-z]", "", said).replace("\r", "").strip().splitlines()

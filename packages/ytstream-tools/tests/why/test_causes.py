@@ -182,6 +182,11 @@ def _foreign_ledger(job: Job) -> None:
     job.write(marker={**job.head.marker, "job": "payments"})
 
 
+def _ledger_damaged(job: Job) -> None:
+    """Somebody writes a head by hand."""
+    write_rows(job.context, {**head_row(job.head), "queues": [{"path": MARK}]})
+
+
 def _queue_trimmed(job: Job) -> None:
     send(job.context, 20)
     job.client.trim_rows(job.queue, 1, 14)
@@ -278,6 +283,7 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _proxy_role_gone: "proxies",
     _consumer_forward: "consumer",
     _foreign_ledger: "foreign",
+    _ledger_damaged: "damaged",
     _queue_trimmed: "trimmed",
     _executor_memory: "memory",
     _driver_preempted: "preempted",

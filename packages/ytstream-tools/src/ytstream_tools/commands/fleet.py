@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import time
 
 from ytstream.cluster.client import client_of, explained
 from ytstream.commands.command import positive
@@ -16,7 +15,7 @@ HELP = "List every job that the token may see, those that need somebody first; c
 
 def run(given: argparse.Namespace) -> int:
     """Print the jobs, once or again and again."""
-    from ..fleet import discovery, reading, shown
+    from ..fleet import discovery, fleet_watch, reading, shown
 
     proxy = given.proxy or os.environ.get("YT_PROXY", "")
     if not proxy:
@@ -26,14 +25,15 @@ def run(given: argparse.Namespace) -> int:
     with explained(settings):
         fleet = reading.Fleet(client)
         ledgers = discovery.ledgers(client, given.under)
-        while True:
-            found = fleet.read(ledgers, discovery.operations(client), reading.now())
-            said = shown.document(found) if given.json else shown.text(found)
-            if given.watch is None:
-                print(said)
-                return 0
-            print(f"\033[2J\033[H{said}", flush=True)
-            time.sleep(given.watch)
+
+        def read() -> list[reading.FleetJob]:
+            return fleet.read(ledgers, discovery.operations(client), reading.now())
+
+        if given.watch is not None:
+            fleet_watch.watch(read, given.watch)
+        else:
+            print(shown.document(read()) if given.json else shown.text(read()))
+    return 0
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

@@ -6,15 +6,32 @@ from dataclasses import asdict
 
 from ytstream.text_table import counted, duration, table
 
+from ..status.live_view import cut
 from .reading import FleetJob, JobState
 
 #: Raised when a field goes or changes its meaning; a new field leaves it.
 VERSION = 1
+#: Lines of a view below the table, and that of the cursor.
+_OTHERS = 4
 _CALM = (JobState.RUNNING, JobState.STOPPED, JobState.NEVER)
 
 
 def text(found: Sequence[FleetJob]) -> str:
     """Return the table for people, and how many jobs need somebody."""
+    return f"{_table(found)}\n\n{_summary(found)}"
+
+
+def view(found: Sequence[FleetJob], note: str, size: tuple[int, int]) -> list[str]:
+    """Return the lines of one view; of more jobs than fit, those that need somebody first."""
+    width, height = size
+    lines, most = _table(found).splitlines(), max(3, height - _OTHERS)
+    hidden = len(lines) - most
+    if hidden > 0:
+        lines = [*lines[: most - 1], f"... and {counted(hidden + 1, 'job')}"]
+    return cut([*lines, "", _summary(found), note or "Ctrl-C ends this view"], width)
+
+
+def _table(found: Sequence[FleetJob]) -> str:
     header = (
         "job", "state", "lag", "last batch", "restarts", "alerts", "owner", "guarantee",
         "ytstream", "commit", "repository", "ledger",
@@ -36,9 +53,13 @@ def text(found: Sequence[FleetJob]) -> str:
         )
         for job in found
     ]
+    return table(header, rows)
+
+
+def _summary(found: Sequence[FleetJob]) -> str:
     urgent = sum(bool(job.alerts) or job.state not in _CALM for job in found)
     needs = "needs" if urgent == 1 else "need"
-    return f"{table(header, rows)}\n\n{counted(len(found), 'job')}, {urgent} {needs} somebody"
+    return f"{counted(len(found), 'job')}, {urgent} {needs} somebody"
 
 
 def document(found: Sequence[FleetJob]) -> str:

@@ -2,14 +2,9 @@
 
 import shutil
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import TextIO
 
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 from yt.common import YtError
 
 from ytstream.cluster.client import first_line
@@ -17,11 +12,10 @@ from ytstream.job import JobContext
 from ytstream.recovery import spark_logs
 from ytstream.text_table import Cell, counted, duration, table
 
-from . import job_status
+from . import job_status, live_view
 from .job_status import JobStatus, PartitionStatus, ProcessState
+from .live_view import SIZE
 
-#: Columns and lines of a terminal that does not say how large it is.
-SIZE = (80, 24)
 _BAR = 12
 #: Lines in addition to the partitions and the batches, with their headings.
 _OTHERS = 13
@@ -32,15 +26,7 @@ def watch(context: JobContext, every: float, out: TextIO = sys.stdout) -> None:
 
     A file or a pipe gets one view after the other.
     """
-    console = Console(file=out, highlight=False)
-    with suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as screen:
-        for lines in _views(context):
-            if console.is_terminal:
-                screen.update(Text("\n".join(lines)), refresh=True)
-            else:
-                out.write("\n".join(lines) + "\n\n")
-                out.flush()
-            time.sleep(every)
+    live_view.show(_views(context), every, out)
 
 
 def _views(context: JobContext) -> Iterator[list[str]]:
@@ -77,7 +63,7 @@ def view(
         "",
         note or "Ctrl-C ends this view; the job does not notice it",
     ]
-    return [line if len(line) <= width else line[: width - 3] + "..." for line in lines]
+    return live_view.cut(lines, width)
 
 
 def _head(context: JobContext, found: JobStatus, width: int) -> Iterator[str]:

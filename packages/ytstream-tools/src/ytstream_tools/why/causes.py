@@ -135,6 +135,18 @@ def _foreign(found: Facts) -> Finding | None:
     )
 
 
+def _damaged(found: Facts) -> Finding | None:
+    """Return that the head row of the ledger cannot be read."""
+    if found.unread.get("status") is not ErrorCode.LEDGER_DAMAGED:
+        return None
+    return Finding(
+        f"the head row of the ledger {found.settings.ledger} is malformed",
+        ("if a newer version of the runtime has written it: run that version",
+         "if somebody has changed it: restore the row, or write a new one that continues at the "
+         f"consumer: {found.make('rewind TO=rows')}"),
+    )  # fmt: skip
+
+
 def _recreated(found: Facts) -> Finding | None:
     if found.end_code != ErrorCode.QUEUE_RECREATED:
         return None
@@ -402,6 +414,7 @@ CAUSES: Sequence[Cause] = (
     Cause("missing", _missing),
     Cause("unmounted", _unmounted),
     Cause("foreign", _foreign),
+    Cause("damaged", _damaged),
     Cause("recreated", _recreated),
     Cause("trimmed", _trimmed),
     Cause("quota", _quota),
