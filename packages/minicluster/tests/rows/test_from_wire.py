@@ -84,8 +84,8 @@ def items(count: int) -> list[dict[str, Any]]:
 
 def modifications(reader: RowReader, rowset: bytes, kinds: list[int]) -> list[Modification]:
     """Return what each row of a rowset changes."""
-    rows, others = reader.rowset(rowset, kinds)
-    return [(WRITE, None, row) for row in rows] + others
+    whole, others = reader.rowset(rowset, kinds)
+    return [(WRITE, index, row) for index, rows in whole.items() for row in rows] + others
 
 
 @pytest.mark.parametrize("keys", [True, False])
@@ -156,7 +156,7 @@ def test_rows_that_name_their_tablets_are_read_at_one_look_as_one_by_one() -> No
     ]
     reader = RowReader(of, [*names, "$tablet_index"], "//t")
     found = reader.rowset(wire.join(named), [WRITE] * len(named))
-    assert found == ([], [reader.modification(WRITE, row) for row in named])
+    assert found == ({}, [reader.modification(WRITE, row) for row in named])
     assert [index for _, index, _ in found[1]] == indexes
     wrong = wire.extended(rows[0], wire.encode_value(width, wire.UINT64, 1), 1)
     with pytest.raises(YtError, match="tablet_index"):
@@ -202,7 +202,8 @@ def test_a_string_of_any_length_is_taken_at_one_look_or_one_by_one(
     reader = RowReader(of, [c.name for c in of.columns], "//t")
     for length in range(bulk.MOST_BYTES + 20):
         row = encode(of, [{column: "x" * length, "time": 5}])[1]
-        at_one_look, others = reader.rowset(wire.join(row), [WRITE])
+        whole, others = reader.rowset(wire.join(row), [WRITE])
+        at_one_look = whole.get(None, [])
         assert at_one_look + [stored for _, _, stored in others] == row
         assert bool(at_one_look) == (length <= bulk.MOST_BYTES - 8)
 
@@ -224,7 +225,7 @@ def test_rows_at_one_look_are_judged_as_one_by_one(
     mixed = encode(of, [*full[:40], *items(40), *full[40:80]])[1]
     odd: list[dict[str, Any]] = [{}, {"text": None}, {"any": None}, {"text": "т", "bytes": None}]
     usual = [{**item, "small": 5, "k": 1, "text": "text"} for item in full[:40]]
-    assert len(hasty.rowset(wire.join(encode(of, usual)[1]), [WRITE] * 40)[0]) == 40
+    assert len(hasty.rowset(wire.join(encode(of, usual)[1]), [WRITE] * 40)[0][None]) == 40
     whole = encode(of, [{**item, **source.choice(odd)} for item in usual])[1]
     rowset = wire.join(whole)
     no_text = rowset.replace("т".encode(), b"\xff\xff")
@@ -248,6 +249,54 @@ def _outcome(reader: RowReader, rowset: bytes, kinds: list[int]) -> Any:
         return modifications(reader, rowset, kinds)
     except YtError as error:
         return error.to_dict()
+
+
+def test_usual_rows_are_taken_apart_as_a_whole_and_judged_as_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows that name their tablets and others, whole, damaged and with texts that are none."""
+    monkeypatch.setattr(bulk, "ROWS_BEFORE", 0)
+    of = TableSchema.from_yson([{"name": "n", "type": "int64"}, {"name": "t", "type": "utf8"},
+                                {"name": "b", "type": "string"}])  # fmt: skip
+    texts = ("", "text", "длинный текст", "т", None)
+    given = [{"n": n, "t": texts[n % 5], "b": bytes(n % 9)} for n in range(60)]
+    names, rows = encode(of, given)
+    named = [
+        wire.extended(r, wire.encode_value(3, wire.INT64, n % 4), 1) for n, r in enumerate(rows)
+    ]
+    source = random.Random(8)
+    for columns, written in ((names, rows), ([*names, "$tablet_index"], named)):
+        hasty, patient = RowReader(of, columns, "//t"), RowReader(of, columns, "//t")
+        for usual in (patient._usual, patient._spread):
+            monkeypatch.setattr(usual, "whole", lambda *_: None)
+        rowset, kinds = wire.join(written), [WRITE] * len(written)
+        whole, others = hasty.rowset(rowset, kinds)
+        assert not others
+        assert sum(map(len, whole.values())) == len(written)
+        assert _by_tablet(whole, others) == _by_tablet(*patient.rowset(rowset, kinds))
+        odd = [rowset.replace("т".encode(), b"\xd1\xd1"), rowset[:-8], rowset + bytes(8)]
+        for _ in range(500):
+            damaged = bytearray(rowset)
+            damaged[source.randrange(len(rowset))] ^= 1 << source.randrange(8)
+            odd.append(bytes(damaged))
+        for data in odd:
+            found = [_taken(reader, data, kinds) for reader in (hasty, patient)]
+            assert found[0] == found[1]
+
+
+def _taken(reader: RowReader, rowset: bytes, kinds: list[int]) -> Any:
+    try:
+        return _by_tablet(*reader.rowset(rowset, kinds))
+    except YtError as error:
+        return error.to_dict()
+
+
+def _by_tablet(whole: bulk.ByTablet, others: list[Modification]) -> bulk.ByTablet:
+    found = {index: list(rows) for index, rows in whole.items()}
+    for _, index, row in others:
+        assert isinstance(row, bytes)
+        found.setdefault(index, []).append(row)
+    return found
 
 
 @pytest.mark.parametrize("form", ["string", "any"])

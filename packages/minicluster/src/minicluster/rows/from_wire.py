@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.errors import YtError, generic, not_supported
 from . import wire
-from .bulk import Expected, UsualRows
+from .bulk import ByTablet, Expected, UsualRows
 from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
 
 WRITE = 0
@@ -76,7 +76,7 @@ class RowReader:
                 raise YtError(1, f'Missing key column "{name}" in name table', {"path": path})
         self._fast = self._expectations(self._stored)
         self._usual = UsualRows(self._fast or [])
-        self._spread = UsualRows(self._with_tablets() or [])
+        self._spread = UsualRows(self._with_tablets() or [], named=True)
         self._keys = UsualRows(self._expectations(range(schema.key_count)) or [])
 
     def _expectations(self, indexes: Sequence[int]) -> list[Expected] | None:
@@ -111,23 +111,27 @@ class RowReader:
             return None
         return [*self._fast, Expected(width | wire.INT64 << 16, -1, True, (0, 1 << 31), False)]
 
-    def rowset(self, data: bytes, kinds: Sequence[int]) -> tuple[list[bytes], list[Modification]]:
+    def rowset(self, data: bytes, kinds: Sequence[int]) -> tuple[ByTablet, list[Modification]]:
         """Return what the rows of a rowset (row count first), a kind for each, change.
 
         That is the rows at its beginning that are stored as they came, usually all of them, and
         the modifications by the others.
         """
+        writes = not any(kinds)
+        if writes and (whole := (self._spread or self._usual).whole(data, len(kinds))) is not None:
+            return whole, []
         words = wire.words_of(data)
         count = wire.row_count(words)
         if count != len(kinds):
             raise generic(f"{len(kinds)} modification types for {count} rows")
-        if self._spread and not any(kinds):
+        if self._spread and writes:
             named, position = self._at_one_look(data, 1, count)
-            return [], named + self._modifications(data, words, kinds[len(named) :], position, 1)
-        if any(kinds) or not self._usual:
-            return [], self._modifications(data, words, kinds, 1, count)
+            return {}, named + self._modifications(data, words, kinds[len(named) :], position, 1)
+        if not writes or not self._usual:
+            return {}, self._modifications(data, words, kinds, 1, count)
         first, position = self._usual.rows(data, 1, count)
-        return first, self._modifications(data, words, kinds[len(first) :], position, 1)
+        others = self._modifications(data, words, kinds[len(first) :], position, 1)
+        return {None: first}, others
 
     def _modifications(
         self, data: bytes, words: Sequence[int], kinds: Sequence[int], position: int, patience: int

@@ -147,7 +147,7 @@ def split(data: bytes) -> list[bytes | None]:
 def join(rows: Sequence[bytes | None]) -> bytes:
     """Return the rowset of these rows, as `split` takes it."""
     missing = _WORD.pack(MISSING_ROW)
-    return _WORD.pack(len(rows)) + b"".join([missing if row is None else row for row in rows])
+    return b"".join([_WORD.pack(len(rows)), *(missing if row is None else row for row in rows)])
 
 
 def require_value_count(count: int) -> None:

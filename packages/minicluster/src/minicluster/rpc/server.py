@@ -18,6 +18,9 @@ from .streams import Stream
 
 __all__ = ["JobProxy", "RpcProxy", "serve", "serve_job"]
 
+LARGE = 1 << 16
+"""Bytes from which on a part of an answer is not copied."""
+
 
 class RpcProxy:
     """One listening address. Tablet transactions are bound to it, as on a real cluster."""
@@ -199,7 +202,13 @@ class Connection(asyncio.Protocol):
     def _send(self, parts: list[Part]) -> None:
         if not self._transport.is_closing():
             packet_id = next(self._packet_ids).to_bytes(16, "little")
-            self._transport.writelines(bus.pack(packet_id, parts))
+            pieces = bus.pack(packet_id, parts)
+            # Python 3.11's `writelines` makes one string of all.
+            if max(map(len, pieces)) < LARGE:
+                self._transport.writelines(pieces)
+            else:
+                for piece in pieces:
+                    self._transport.write(piece)
 
     async def _drain(self) -> None:
         # One answer may fill the buffer again before the next waiter runs.

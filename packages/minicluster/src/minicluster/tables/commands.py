@@ -14,6 +14,7 @@ from ..cypress.commands import Cypress
 from ..cypress.model import EXCLUSIVE, Node, Request
 from ..cypress.store import Store
 from ..rows import wire
+from ..rows.bulk import ByTablet
 from ..rows.from_wire import UPDATE, WRITE, Key, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode
 from ..rows.rowset import Rowset
@@ -123,8 +124,8 @@ class Tables:
     ) -> None:
         """Modify as `modify` does, by rows as a client sends them and a kind for each."""
         node, table = self._modified(path, kinds)
-        rows, others = table.reader(names, path).rowset(rowset, kinds)
-        self._modify(node, table, others, tx, rows=rows)
+        whole, others = table.reader(names, path).rowset(rowset, kinds)
+        self._modify(node, table, others, tx, whole=whole)
 
     def lock_rowset(
         self,
@@ -198,28 +199,32 @@ class Tables:
         modifications: Sequence[Modification],
         tx: Transaction | None,
         atomicity: str = "full",
-        rows: Sequence[bytes] = (),
+        whole: ByTablet | None = None,
     ) -> None:
         """Modify a table by rows that are written whole, and after them by the others."""
+        whole = whole or {}
         with self._transactions.within(tx, atomicity) as transaction:
             if table.sorted:
                 buffered = transaction.buffer(node, table)
-                buffered.changed |= changes(buffered, rows, modifications)
+                buffered.changed |= changes(buffered, whole.get(None, ()), modifications)
             else:
-                self._append(node, table, rows, modifications, transaction)
+                self._append(node, table, whole, modifications, transaction)
 
     def _append(
         self,
         node: Node,
         table: Table,
-        rows: Sequence[bytes],
+        whole: ByTablet,
         modifications: Sequence[Modification],
         tx: Transaction,
     ) -> None:
         # One tablet is drawn per request, not per row (api/native/transaction.cpp): that is why a
         # large transaction fills its tablets like balls thrown into bins.
         drawn = self._random_tablet(table, node.path)
-        added: dict[int, list[bytes]] = {drawn: [*rows]} if rows else {}
+        added: dict[int, list[bytes]] = {}
+        for index, rows in whole.items():
+            if rows:
+                added.setdefault(drawn if index is None else index, []).extend(rows)
         for _, index, row in modifications:
             # What is appended is written whole.
             to = drawn if index is None else index
