@@ -6,7 +6,7 @@ The series are what `metrics` reads from a minicluster, a look a minute, by a cl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from minicluster import testing as minicluster
 from tests.support.examples import example, settings_of
 from tests.support.helpers import ContextOf
 from tests.support.project import ROOT
@@ -23,7 +24,7 @@ from tests.support.status_steps import head_of_batch, send, write_rows
 from ytstream import cli
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
-from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
+from ytstream.ledger.ledger_rows import BatchRow, Head, StoreFigures, batch_row, head_row
 from ytstream.recovery.lock import InstanceLock
 from ytstream_tools.status import alert_rules, job_status, prometheus
 from ytstream_tools.status.job_status import JobStatus
@@ -96,7 +97,7 @@ class Play:
     """An hour of a job, minute by minute."""
 
     context: JobContext
-    monkeypatch: pytest.MonkeyPatch
+    cluster: minicluster.Running
     head: Head = field(default_factory=Head)
     minute: int = 0
     series: Series = field(default_factory=Series)
@@ -150,8 +151,11 @@ class Play:
 
     def look(self) -> None:
         """Note what `metrics` gives now."""
-        for name, labels, value in prometheus.samples(self.context, self.standing()):
-            self.series.note(self.minute, name, {"app": self.context.job.name, **labels}, value)
+
+        def look() -> Iterator[prometheus.Sample]:
+            return prometheus.samples(self.context, self.standing())
+
+        note_metrics(self.series, self.minute, self.context, look)
 
     def ask_the_agent(self) -> None:
         """Note what the cluster's queue agent exports: its consumer is where the ledger is."""
@@ -160,6 +164,18 @@ class Play:
         for name, value in (("rows_sum", found.lag), ("time_max", found.lag_seconds or 0.0)):
             name = f"yt_queue_agent_consumer_partition_lag_{name}"
             self.series.note(self.minute, name, labels, value)
+
+
+def note_metrics(
+    series: Series,
+    minute: int,
+    context: JobContext,
+    look: Callable[[], Iterator[prometheus.Sample]],
+) -> None:
+    """Note what the server of `metrics` answers."""
+    for metric in prometheus.Collector(context.job.name, look).collect():
+        for sample in metric.samples:
+            series.note(minute, sample.name, sample.labels, sample.value)
 
 
 def _healthy(play: Play) -> None:
@@ -212,9 +228,17 @@ def _losing(play: Play) -> None:
 
 
 def _unreadable(play: Play) -> None:
+    """The token of `metrics` expires, the job runs on."""
     if play.minute < 20:
         return _healthy(play)
-    return play.series.note(play.minute, "ytstream_up", {"app": play.context.job.name}, 0)
+    send(play.context, 80)
+    play.batch(20)
+    error = {"code": 900, "message": "Authentication failed"}
+    rule = play.cluster.client.faults.add(
+        method="select_rows", times=None, action="fail", error=error
+    )
+    play.look()
+    return play.cluster.client.faults.remove(rule)
 
 
 def _gone(play: Play) -> None:
@@ -253,11 +277,11 @@ PLAYS: Mapping[Callable[[Play], None], set[str]] = {
 @pytest.mark.journey
 @pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.__name__.lstrip("_"))
 def test_a_fault_fires_its_rules_alone(
-    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    provisioned_of: ContextOf, cluster: minicluster.Running, tmp_path: Path,
     play: Callable[[Play], None],
 ) -> None:  # fmt: skip
     context = provisioned_of("transactional", rejects=True)
-    played = Play(context, monkeypatch)
+    played = Play(context, cluster)
     for played.minute in range(MINUTES):
         played.lock.keep()
         play(played)
@@ -268,29 +292,57 @@ def test_a_fault_fires_its_rules_alone(
 
 
 @pytest.mark.journey
-def test_a_state_that_doubles_in_a_day_fires(tmp_path: Path) -> None:
-    job = example("transactional", "window").job
+def test_three_starts_in_an_hour_are_not_more_than_three(tmp_path: Path) -> None:
+    """Also of a job that runs for less than an hour, whose starts Prometheus extrapolates."""
+    job = example("transactional", "map").job
     text = alert_rules.text(job, settings_of(job, "//home/job"), CONFIG)
-    name = series_name("ytstream_state_rows", {"app": job.name})
-    up = series_name("ytstream_up", {"app": job.name})
-    day = 24 * 60
-    for rows, wanted in ((300_001, {"YtstreamStateGrows"}), (200_000, set[str]())):
-        series = {name: [f"150000x{day}", f"{rows}x60"], up: [f"1x{day + 60}"]}
-        fires(tmp_path, text, series, wanted, day + 59, only="YtstreamStateGrows.*")
+    for starts, wanted in ((4, {"YtstreamRestarts"}), (3, set[str]())):
+        epochs = " ".join(map(str, [*[1] * 10, *range(2, 2 + starts), *[1 + starts] * 10]))
+        series = {
+            series_name("ytstream_up", {"app": job.name}): ["1x40"],
+            series_name("ytstream_epoch", {"app": job.name}): [epochs],
+        }
+        fires(tmp_path, text, series, wanted, 20, only="YtstreamRestarts")
+
+
+def _state(
+    context: JobContext, series: Series, minutes: range, rows: int, store: StoreFigures
+) -> None:
+    """Note minutes in which a job with state has so much of it: they are alike."""
+    lock = InstanceLock(context.client, context.settings.consumer)
+    lock.acquire(print)
+    holder = next(owner for _, owner, _ in lock.holders())
+    owner = f"{holder.rpartition(',')[0]}, 0123abcd"
+    ends = {context.settings.queues[0]: dict.fromkeys(range(4), 0)}
+    head = replace(head_of_batch(context, 1, ends=ends, state_rows=rows, store=store), owner=owner)
+    write_rows(context, head_row(head))
+    found = [*prometheus.samples(context, job_status.read(context))]
+    lock.release()
+    for minute in minutes:
+        note_metrics(series, minute, context, lambda: iter(found))
 
 
 @pytest.mark.journey
-def test_a_state_above_the_jobs_limit_fires(tmp_path: Path) -> None:
-    job = replace(example("transactional", "window").job, large_state_bytes=1_000)
-    text = alert_rules.text(job, settings_of(job, "//home/job"), CONFIG)
-    labels = {"app": job.name}
+def test_a_state_that_doubles_in_a_day_fires(provisioned_of: ContextOf, tmp_path: Path) -> None:
+    context = provisioned_of("transactional", "window")
+    text = alert_rules.text(context.job, context.settings, CONFIG)
+    day, store = 24 * 60, StoreFigures(0, 0, 0)
+    for rows, wanted in ((300_001, {"YtstreamStateGrows"}), (200_000, set[str]())):
+        series = Series()
+        _state(context, series, range(day), 150_000, store)
+        _state(context, series, range(day, day + 60), rows, store)
+        fires(tmp_path, text, series.values(day + 60), wanted, day + 59, only="Ytstream.*")
+
+
+@pytest.mark.journey
+def test_a_state_above_the_jobs_limit_fires(provisioned_of: ContextOf, tmp_path: Path) -> None:
+    made = provisioned_of("transactional", "window")
+    context = replace(made, job=replace(made.job, large_state_bytes=1_000))
+    text = alert_rules.text(context.job, context.settings, CONFIG)
     for memory, wanted in ((401, {"YtstreamStateLarge"}), (400, set[str]())):
-        series = {
-            series_name("ytstream_up", labels): ["1x60"],
-            series_name("ytstream_state_memory_bytes", labels): [f"{memory}x60"],
-            series_name("ytstream_state_file_bytes", labels): ["600x60"],
-        }
-        fires(tmp_path, text, series, wanted, 59, only="YtstreamStateLarge.*")
+        series = Series()
+        _state(context, series, range(60), 10, StoreFigures(memory, 600, 0))
+        fires(tmp_path, text, series.values(60), wanted, 59, only="Ytstream.*")
 
 
 @pytest.mark.journey

@@ -345,6 +345,18 @@ def _row() -> Mapping[str, Any]:
     return {**BID, "$tablet_index": 0}
 
 
+def test_the_exit_code_of_an_attempt_is_read(job: Job) -> None:
+    """52 is a full heap of an executor. Of a driver it says nothing: SPYT makes 1 of it."""
+    job.operate("exit 52")
+    found = eventually(lambda: [one for one in facts.collect(job.context).attempts if one.ended])
+    assert (found[0].of, found[0].exit_code) == (operation.DRIVER, 52)
+    executor = replace(found[0], of=operation.EXECUTOR)
+    known = causes.causes_of(replace(job.facts(), attempts=[executor]))
+    assert next(finding.said for cause, finding in known if cause.name == "memory") == (
+        "1 executor job ended because the Java heap was full"
+    )
+
+
 def test_nothing_is_changed(job: Job, tmp_path: Path) -> None:
     """No request of `why` writes."""
     job.operate()

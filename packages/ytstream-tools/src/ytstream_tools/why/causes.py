@@ -33,6 +33,8 @@ _STARTS_PER_DAY = 3
 _RECENT_SECONDS = 3600.0
 #: NJobProxy::EErrorCode::MemoryLimitExceeded (YTsaurus, yt/yt/ytlib/job_proxy/public.h).
 _MEMORY_LIMIT = 1200
+#: SparkExitCode.OOM (Apache Spark): a process whose Java heap is full. SPYT makes 1 of a driver's.
+_HEAP_FULL = 52
 #: EAbortReason::Preemption as the API spells it (YTsaurus, yt/yt/client/scheduler/public.h).
 _PREEMPTION = "preemption"
 
@@ -253,10 +255,17 @@ def _clock(found: Facts) -> Finding | None:
 
 def _memory(found: Facts) -> Finding | None:
     for of in (EXECUTOR, DRIVER):
-        killed = [one for one in found.attempts if one.of == of and _MEMORY_LIMIT in one.codes]
-        if killed and _is_recent(found, killed[0]):
+        runs = [one for one in found.attempts if one.of == of]
+        killed = [one for one in runs if _MEMORY_LIMIT in one.codes]
+        full = [one for one in runs if one.exit_code == _HEAP_FULL]
+        if ended := [one for one in (*killed[:1], *full[:1]) if _is_recent(found, one)]:
+            said = (
+                f"the cluster has killed {counted(len(killed), f'{of} job')} for memory"
+                if ended[0] in killed
+                else f"{counted(len(full), f'{of} job')} ended because the Java heap was full"
+            )
             return Finding(
-                f"the cluster has killed {counted(len(killed), f'{of} job')} for memory",
+                said,
                 (f"raise {of}_memory under [submit] of the configuration, or lower "
                  f"max_rows_per_partition, then {found.make('submit REPLACE=1')}",),
             )  # fmt: skip

@@ -88,6 +88,8 @@ class Attempt:
     #: All codes of its error.
     codes: tuple[int, ...] = ()
     abort_reason: str = ""
+    #: The exit code of its process; None if something else has ended it.
+    exit_code: int | None = None
 
 
 @dataclass(frozen=True)
@@ -322,6 +324,7 @@ def _attempts(client: Client, of: str, id_: str) -> Iterator[Attempt]:
             str(job.get("finish_time") or ""),
             tuple(_codes(error)),
             str(reason or ""),
+            next(_exit_codes(error), None),
         )
 
 
@@ -331,6 +334,14 @@ def _codes(error: Mapping[str, Any]) -> Iterator[int]:
         yield int(error["code"])
     for inner in error.get("inner_errors") or ():
         yield from _codes(inner)
+
+
+def _exit_codes(error: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the exit codes that an error or its inner errors have as an attribute."""
+    if (found := (error.get("attributes") or {}).get("exit_code")) is not None:
+        yield int(found)
+    for inner in error.get("inner_errors") or ():
+        yield from _exit_codes(inner)
 
 
 def log_lines(text: str) -> list[LogLine]:
