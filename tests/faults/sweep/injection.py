@@ -233,6 +233,13 @@ _MOMENTS = {"late-raised": 1, "late-begun": 2, "late-first-batch": 3}
 
 def _late(play: Play, rule: Fault) -> None:
     """Apply the commit at its moment in the life of the next query."""
+    if play.scene.variant.is_listing:
+        if play.case.fault == cases.LATE[0]:
+            until(lambda: play.lives[-1].is_over, "the listing ends", _HIT_SECONDS)
+        else:
+            play.drain()
+        play.scene.control.faults.release(rule)
+        return
     faults, fault = play.scene.control.faults, play.case.fault
     head: dict[str, Any] = {
         "method": "ModifyRows", "where": {"path": play.scene.context.settings.ledger},

@@ -63,6 +63,7 @@ def context_of(
         max_rows_per_partition=rows,
         dyn_batch_size=WRITE_ROWS,
         trigger_seconds=TRIGGER_SECONDS,
+        connector=variant.connector,
     )
     return JobContext(connect(settings), settings, made.job, guarantee_of(made.job)), made.sample
 

@@ -24,15 +24,15 @@ from ytstream.query.supervisor import QueryRunner, supervise
 
 #: Pauses after failures: the proof has many of them.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
-#: A life that is not done after so long is stalled.
-PATIENCE = 240.0
+#: Rows that are in no batch after so long are stalled: those of a job and of the listing alike.
+PATIENCE = 180.0
 _POLL = 0.05
 #: Between two looks at the ledger and the queues, each of which costs as much as a small batch.
 LOOK_SECONDS = 0.25
 
 
 class StalledError(Exception):
-    """Nothing has lost its way, and the rows do not come through."""
+    """Rows stay in the queue, or a driver does not end, although there was time."""
 
 
 @dataclass

@@ -1,14 +1,17 @@
 """The control: the job as SPYT's documentation writes it, in each of its three modes.
 
 Structured Streaming, Idempotent receiver, Transactional streaming mode: a query of the format "yt"
-with its checkpoint on Cypress, started again as it is.
+with its checkpoint on Cypress, started again as it is. Several queues are a union of such streams,
+and the window and the removal of duplicates are those of Spark, in the mode's own listing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.faults.sweep.life import Life
@@ -43,16 +46,15 @@ class ListingLife(Life):
 def _started(spark: SparkSession, context: JobContext) -> StreamingQuery:
     """Start the query as the listing does."""
     settings, is_keyed = context.settings, context.guarantee.name == "idempotent"
-    rows: DataFrame = (
-        spark.readStream.format("yt")
-        .option("consumer_path", settings.consumer)
-        .option("include_service_columns", is_keyed)
-        .option("max_rows_per_partition", settings.max_rows_per_partition)
-        .option("parsing_type_v3", "true")
-        .load(settings.queues[0])
+    rows = reduce(
+        DataFrame.union,
+        (
+            _read(spark, context, queue).withColumn("queue_id", F.lit(queue))
+            if is_keyed and len(settings.queues) > 1
+            else _read(spark, context, queue)
+            for queue in settings.queues
+        ),
     )
-    for name, renamed in _POSITION.items():
-        rows = rows.withColumnRenamed(name, renamed)
     return (
         context.job.transform(rows)
         .writeStream.outputMode("append")
@@ -63,6 +65,22 @@ def _started(spark: SparkSession, context: JobContext) -> StreamingQuery:
         .trigger(processingTime=f"{round(settings.trigger_seconds * 1000)} milliseconds")
         .start()
     )
+
+
+def _read(spark: SparkSession, context: JobContext, queue: str) -> DataFrame:
+    """Return the stream of one queue."""
+    settings = context.settings
+    rows: DataFrame = (
+        spark.readStream.format("yt")
+        .option("consumer_path", settings.consumer)
+        .option("include_service_columns", context.guarantee.name == "idempotent")
+        .option("max_rows_per_partition", settings.max_rows_per_partition)
+        .option("parsing_type_v3", "true")
+        .load(queue)
+    )
+    for name, renamed in _POSITION.items():
+        rows = rows.withColumnRenamed(name, renamed)
+    return rows
 
 
 def _finish_batch(query: StreamingQuery) -> None:

@@ -25,8 +25,10 @@ _OF_THE_RUN = ("time", "row")
 class Verdict:
     """What the tables say of one history, over all outputs."""
 
-    #: Expected rows that are in no table.
+    #: Expected rows that are in no table, although the queue was read to its end.
     lost: int = 0
+    #: Expected rows that are in no table, and still in the queue.
+    waiting: int = 0
     #: Rows that are there more often than expected, or are not expected at all.
     repeated: int = 0
     #: The first rows of both kinds.
@@ -66,7 +68,7 @@ def compared(expected: Mapping[str, Counter[str]], found: Mapping[str, Counter[s
         examples += [f"{name}: lost {text}" for text in [*missing][:2]]
         examples += [f"{name}: too many {text}" for text in [*more][:2]]
     rows = {name: counter.total() for name, counter in found.items()}
-    return Verdict(lost, repeated, tuple(examples[:4]), rows)
+    return Verdict(lost, 0, repeated, tuple(examples[:4]), rows)
 
 
 def counted(rows: Iterable[Row], columns: Sequence[str]) -> Counter[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from minicluster.client import Entry
@@ -16,6 +15,7 @@ from tests.faults.sweep.life import StalledError, end_queries
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.scene import Scene
 from ytstream.errors import JobError
+from ytstream.ledger import positions
 
 HELD, FAILED, MISSED, STALLED = "held", "failed", "missed", "stalled"
 #: A case whose rows were all in a batch by then had nothing to recover.
@@ -58,8 +58,7 @@ def play(case: Case, scene: Scene, cause: Cause | None = None) -> Result:
         play.sent = [*life.sent]
         before = (cause or cause_of(case.fault))(play, point, life)
         control.faults.clear()
-        with suppress(*[StalledError][: scene.variant.is_listing]):  # new rows may wake it
-            play.drain()
+        play.drain()
         recovered = time.monotonic() - play.since
         play.follow()
         play.lives[-1].end()
@@ -68,8 +67,8 @@ def play(case: Case, scene: Scene, cause: Cause | None = None) -> Result:
     except MissedError as error:
         result = Result(MISSED, said=str(error))
     except StalledError as error:
-        result = _judged(play, 0)
-        result = replace(result, verdict=STALLED, said=f"{error}; {_last_error(play)}")
+        said = f"{error}; {_last_error(play)}"
+        result = _stalled(_judged(play, 0), play, said)
     except JobError as error:
         result = Result(STALLED, said=str(error))
     finally:
@@ -78,6 +77,21 @@ def play(case: Case, scene: Scene, cause: Cause | None = None) -> Result:
         control.faults.clear()
         _end(play)
     return result
+
+
+def _stalled(result: Result, play: Play, said: str) -> Result:
+    """Return the result of a case whose rows stay in the queue: those are not lost."""
+    context, tables = play.scene.context, result.tables
+    queues = positions.read(context.client, context.settings).queues
+    left = sum(
+        upper - queue.consumed.get(partition, 0)
+        for queue in queues
+        for partition, upper in enumerate(queue.upper)
+    )
+    # An open window is of rows that were read: nothing of it is lost.
+    waiting = tables.lost if play.scene.variant.is_stateful else min(left, tables.lost)
+    tables = replace(tables, lost=tables.lost - waiting, waiting=waiting)
+    return replace(result, verdict=STALLED, tables=tables, said=said)
 
 
 def _end(play: Play) -> None:

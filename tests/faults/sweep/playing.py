@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from tests.faults.sweep.cases import Case
-from tests.faults.sweep.life import LOOK_SECONDS, PATIENCE, Life, StalledError, until
-from tests.faults.sweep.scene import Scene
+from tests.faults.sweep.life import LOOK_SECONDS, PATIENCE, Life, StalledError, end_queries
+from tests.faults.sweep.scene import SEED, Scene
 
 #: Rows that follow once the fault is over: they show that the job goes on. Of a batch of its own.
 _FOLLOWING, _FOLLOWING_BATCH = 20, 90
-#: Drivers that end by themselves, one after the other, before the case is given up.
-_STARTS = 3
-#: The listing says nothing when it stalls.
-_LISTING_PATIENCE = 45.0
+#: A production queue gets rows all the time: so many come so often while a driver is waited for.
+ARRIVAL_SECONDS, _ARRIVING, _ARRIVING_SEED = 5.0, 6, 100
+#: Between two starts of drivers that end by themselves.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
+_END_SECONDS = 30.0
 
 
 class MissedError(Exception):
@@ -32,15 +32,11 @@ class Play:
     case: Case
     sent: list[dict[str, Any]] = field(default_factory=list)
     lives: list[Life] = field(default_factory=list)
+    arrivals: int = 0
     #: When the fault happened.
     since: float = field(default_factory=time.monotonic)
 
     # -- drivers
-
-    @property
-    def patience(self) -> float:
-        """How long rows may wait."""
-        return _LISTING_PATIENCE if self.scene.variant.is_listing else PATIENCE
 
     def start(self) -> Life:
         """Start a driver, as a process of its own."""
@@ -50,16 +46,44 @@ class Play:
         return life
 
     def drain(self) -> None:
-        """Wait until every row is in a batch; a driver that was refused is started once more."""
-        is_drained = self.scene.drained()
-        for _ in range(_STARTS):
-            life = self.lives[-1]
-            is_over = partial(_is_over, life, is_drained)
-            until(is_over, "every row in a batch", self.patience, LOOK_SECONDS)
-            if not life.is_over:
-                return
-            self.start()
-        raise StalledError(f"{_STARTS} drivers have ended: {self.lives[-2].error}")
+        """Wait until every row is in a batch, while new ones arrive. Raises StalledError.
+
+        A driver that ends is started again. After half of the patience the one that runs is started
+        again, too, as an operator would.
+        """
+        is_drained, begun = self.scene.drained(), time.monotonic()
+        arrival, pause, is_restarted = ARRIVAL_SECONDS, _FIRST_PAUSE, False
+        while not is_drained():
+            waited = time.monotonic() - begun
+            if waited > PATIENCE:
+                raise StalledError(f"rows stay in the queue for {PATIENCE:.0f} s")
+            if waited > arrival:
+                arrival += ARRIVAL_SECONDS
+                self._arrive()
+            if self.lives[-1].is_over:
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                self.start()
+            elif waited > PATIENCE / 2 and not is_restarted:
+                is_restarted = True
+                self._end_driver()
+                self.start()
+            time.sleep(LOOK_SECONDS)
+
+    def _end_driver(self) -> None:
+        self.lives[-1].ask_to_end()
+        end_queries(self.scene.lane.spark)
+        with suppress(StalledError):  # its thread hangs: the process would be killed
+            self.lives[-1].end(_END_SECONDS)
+
+    def _arrive(self) -> None:
+        """Send a few rows to each queue, a little newer than all others: none is late."""
+        sample, job = self.scene.sample, self.scene.context.job
+        newest = sample.newest(job, self.sent)
+        self.arrivals += 1
+        for position, queue in enumerate(self.scene.context.settings.queues):
+            seed = (SEED + position) * 1_000 + _ARRIVING_SEED + self.arrivals
+            self._send(queue, [{**row} for row in sample.make(_ARRIVING, seed, newest)])
 
     def follow(self) -> None:
         """Send what follows, and what brings out the rows that wait for the watermark."""
@@ -79,7 +103,3 @@ class Play:
         """Return how many rows the first output has."""
         context = self.scene.context
         return int(context.client.get(f"{context.settings.output}/@row_count"))
-
-
-def _is_over(life: Life, is_drained: Callable[[], bool]) -> bool:
-    return life.is_over or is_drained()

@@ -15,16 +15,15 @@ from tests.faults.sweep.variants import LISTINGS, VARIANTS, variant_of
 
 def main(names: Sequence[str]) -> None:
     """Record these variants, or all of them."""
-    known = cases.load_points() if cases.POINTS.exists() else {}
     wanted = [variant_of(name) for name in names] or [*VARIANTS, *LISTINGS]
     with lane.opened() as opened:
         for variant in wanted:
             scene = recorded(variant, opened)
-            known[variant.name] = [{"name": p.name, **p.as_json()} for p in scene.points]
-            points = {variant.name: known[variant.name]}
+            points = {variant.name: [{"name": p.name, **p.as_json()} for p in scene.points]}
             count = len(cases.distinct(cases.cases_of(variant, points[variant.name]), points))
             print(f"{variant.name}: {len(scene.points)} points, {count} cases", flush=True)
-            cases.save_points(known)
+            # Another one may have recorded other variants meanwhile.
+            cases.save_points({**cases.load_points(), **points})
 
 
 if __name__ == "__main__":

@@ -36,6 +36,8 @@ class Line:
     recovered: float = 0.0
     rewritten: int = 0
     said: str = ""
+    #: Rows of a stalled case that are still in the queue.
+    waiting: int = 0
 
     @property
     def variant(self) -> str:

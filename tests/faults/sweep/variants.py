@@ -1,10 +1,13 @@
-"""The jobs of the proof: a guarantee, a kind of processing and a number of queues."""
+"""The jobs of the proof: a guarantee, a processing type, a number of queues, a connector."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
 
+from tests.support.examples import PAIRS
 from ytstream.job import PROCESSINGS
+from ytstream.settings.job_settings import OWN, SPYT
 
 MINUTE_US = 60_000_000
 
@@ -17,11 +20,14 @@ class Variant(NamedTuple):
     queues: int = 1
     #: Whether it is the control: the listing of SPYT's documentation, in the mode `guarantee`.
     is_listing: bool = False
+    #: Whose reader and writer the job runs on. The listing has SPYT's.
+    connector: str = OWN
 
     @property
     def name(self) -> str:
         """The name that those of its cases begin with."""
         name = f"{self.guarantee}-{self.processing}-{self.queues}"
+        name = f"{name}-{self.connector}" if self.connector != OWN else name
         return f"listing-{name}" if self.is_listing else name
 
     @property
@@ -41,25 +47,18 @@ class Variant(NamedTuple):
         return minutes * MINUTE_US
 
 
-VARIANTS = (
-    Variant("transactional", "map"),
-    Variant("idempotent", "map"),
-    Variant("at_least_once", "map"),
-    Variant("transactional", "window"),
-    Variant("transactional", "map", 2),
-    Variant("transactional", "deduplicate"),
-    Variant("transactional", "aggregate"),
-    Variant("transactional", "sessions"),
-    Variant("transactional", "join"),
-    Variant("idempotent", "map", 2),
-    Variant("at_least_once", "window"),
-    Variant("at_least_once", "deduplicate"),
-    Variant("at_least_once", "join"),
+#: All that the template offers, with one queue and with two, on both connectors.
+VARIANTS = tuple(
+    Variant(guarantee, processing, queues, connector=connector)
+    for connector, queues, (guarantee, processing) in product((OWN, SPYT), (1, 2), PAIRS)
 )
-#: The control, which is started again as it is.
+#: The control: SPYT's page has a listing for each mode, and Spark's functions run in it.
 LISTINGS = tuple(
-    Variant(mode, "map", is_listing=True)
-    for mode in ("transactional", "idempotent", "at_least_once")
+    Variant(guarantee, processing, queues, is_listing=True)
+    for guarantee, processing, queues in (
+        *product(("transactional", "idempotent", "at_least_once"), ("map",), (1, 2)),
+        *product(("transactional", "at_least_once"), ("window", "deduplicate"), (1,)),
+    )
 )
 
 

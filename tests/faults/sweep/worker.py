@@ -55,13 +55,15 @@ def _played(case: cases.Case, scene: Scene) -> Result:
 def line_of(name: str, result: Result, seconds: float, commit: str) -> results.Line:
     """Return what is kept of a result."""
     tables = result.tables
-    mode = f"{results.CONTROL}{name.split('-')[1]}" if name.startswith("listing-") else ""
+    listing = name.partition(":")[0].removeprefix("listing-")
+    mode = f"{results.CONTROL}{listing}" if name.startswith("listing-") else ""
     return results.Line(
         case=name,
         of=mode or results.PROOF,
         verdict=result.verdict,
         lost=tables.lost,
         repeated=tables.repeated,
+        waiting=tables.waiting,
         seconds=round(seconds, 1),
         seed=SEED,
         commit=commit,

@@ -1,0 +1,154 @@
+"""The control is fair: the job and the listing get the same patience, rows, restarts and faults."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.faults.sweep import cases, oracle, play, playing
+from tests.faults.sweep.cases import Case
+from tests.faults.sweep.life import StalledError
+from tests.faults.sweep.playing import Play
+from tests.faults.sweep.variants import LISTINGS, VARIANTS, Variant
+
+PATIENCE = 0.4
+QUEUES = ("//q0", "//q1")
+JOB = Variant("transactional", "map", 2)
+LISTING = JOB._replace(is_listing=True)
+
+
+@dataclass
+class _Life:
+    """A driver that does nothing, or has ended by itself."""
+
+    is_over: bool = False
+    error: BaseException | None = None
+
+    def start(self) -> None:
+        pass
+
+    def ask_to_end(self) -> None:
+        self.is_over = True
+
+    def end(self, seconds: float = 0.0) -> None:
+        self.is_over = True
+
+
+@dataclass
+class _Scene:
+    """A scene without a cluster."""
+
+    variant: Variant
+    is_drained: Callable[[], bool]
+    ends: bool = False
+    put_into: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.context = SimpleNamespace(settings=SimpleNamespace(queues=QUEUES), job=None)
+        self.lane = SimpleNamespace(spark=None)
+        self.sample = SimpleNamespace(
+            newest=lambda job, sent: max(row["time"] for row in sent),
+            make=lambda count, seed, start: [{"time": start + 1, "seed": seed}] * count,
+        )
+
+    def life(self) -> _Life:
+        return _Life(self.ends)
+
+    def drained(self) -> Callable[[], bool]:
+        return self.is_drained
+
+    def put(self, queue: str, rows: Any) -> None:
+        self.put_into.append(queue)
+
+
+def _play(scene: Any) -> Play:
+    found = Play(scene, Case(scene.variant, "middle:ModifyRows.output", cases.REFUSED))
+    found.sent = [{"time": 7}]
+    found.start()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playing, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(playing, "ARRIVAL_SECONDS", PATIENCE / 8)
+    monkeypatch.setattr(playing, "LOOK_SECONDS", PATIENCE / 80)
+    monkeypatch.setattr(playing, "_FIRST_PAUSE", PATIENCE / 40)
+    monkeypatch.setattr(playing, "end_queries", lambda spark: None)
+
+
+both = pytest.mark.parametrize("variant", [JOB, LISTING], ids=["job", "listing"])
+
+
+@both
+def test_rows_arrive_for_the_whole_patience_and_a_restart_does_not_help(variant: Variant) -> None:
+    found = _play(scene := _Scene(variant, lambda: False))
+    begun = time.monotonic()
+    with pytest.raises(StalledError, match="rows stay in the queue"):
+        found.drain()
+    assert time.monotonic() - begun >= PATIENCE
+    assert 5 <= found.arrivals <= 8
+    assert scene.put_into == [*QUEUES] * found.arrivals
+    assert len(found.lives) == 2  # started again after half of the time
+    # Each is newer than all before it, and no two have a seed in common.
+    times = [row["time"] for row in found.sent]
+    assert times == sorted(times)
+    assert len({row["seed"] for row in found.sent[1:]}) == 2 * found.arrivals
+
+
+@both
+def test_a_driver_that_ends_is_started_again_until_the_end(variant: Variant) -> None:
+    found = _play(_Scene(variant, lambda: False, ends=True))
+    with pytest.raises(StalledError):
+        found.drain()
+    assert len(found.lives) > 3
+
+
+@both
+def test_a_case_that_takes_longer_has_not_stalled(variant: Variant) -> None:
+    begun = time.monotonic()
+    found = _play(_Scene(variant, lambda: time.monotonic() - begun > 0.7 * PATIENCE))
+    found.drain()
+    assert found.arrivals
+
+
+def test_rows_in_the_queue_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = SimpleNamespace(upper=(20, 20), consumed={0: 20, 1: 5})
+    monkeypatch.setattr(
+        play.positions, "read", lambda client, settings: SimpleNamespace(queues=(queue,))
+    )
+    scene: Any = _Scene(LISTING, lambda: False)
+    scene.context.client = None
+    for missing, (lost, waiting) in {40: (25, 15), 15: (0, 15), 3: (0, 3)}.items():
+        result = play.Result("", oracle.Verdict(lost=missing))
+        tables = play._stalled(result, _play(scene), "said").tables
+        assert (tables.lost, tables.waiting) == (lost, waiting)
+    stateful: Any = _Scene(LISTING._replace(processing="window"), lambda: False)
+    stateful.context.client = None
+    tables = play._stalled(play.Result("", oracle.Verdict(lost=40)), _play(stateful), "").tables
+    assert (tables.lost, tables.waiting) == (0, 40)  # they are of open windows
+
+
+@pytest.mark.parametrize("variant", LISTINGS, ids=lambda variant: variant.name)
+def test_the_listing_meets_the_jobs_faults(variant: Variant) -> None:
+    """All but what needs an epoch, or two queries of one checkpoint in one JVM."""
+    points = cases.load_points()
+    of_listing = {case.kind for case in cases.cases_of(variant, points[variant.name])}
+    job = next(each for each in VARIANTS if each.name in cases.FULL and not each.is_stateful)
+    of_job = {case.kind for case in cases.cases_of(job, points[job.name])}
+    if variant.is_stateful:
+        of_job &= {*cases.KILLS, cases.OVERTAKEN, "second"}
+    assert of_listing == of_job - {*cases.LATE[1:4], cases.PAUSED}
+
+
+def test_the_control_has_one_queue_and_two_and_state() -> None:
+    jobs = {(variant.guarantee, variant.processing, variant.queues) for variant in VARIANTS}
+    listings = {(each.guarantee, each.processing, each.queues) for each in LISTINGS}
+    assert listings <= jobs
+    assert {queues for _, processing, queues in listings if processing == "map"} == {1, 2}
+    assert {"window", "deduplicate"} <= {processing for _, processing, _ in listings}
