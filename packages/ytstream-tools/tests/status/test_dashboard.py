@@ -36,6 +36,17 @@ def test_panels_do_not_overlap() -> None:
     assert len({(place["x"], place["y"]) for place in places}) == len(places)
 
 
+def test_rows_that_a_map_has_written_too_often_are_seen() -> None:
+    """They are a negative figure."""
+    panels = json.loads(dashboard.text())["panels"]
+    signed = [
+        panel["targets"][0]["expr"]
+        for panel in panels
+        if "min" not in panel["fieldConfig"]["defaults"]
+    ]
+    assert [name.partition("{")[0] for name in signed] == ["ytstream_read_minus_written_rows"]
+
+
 @pytest.mark.journey
 def test_prometheus_can_read_each_query(tmp_path: Path) -> None:
     rules = [

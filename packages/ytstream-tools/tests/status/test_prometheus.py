@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import threading
+import time
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,6 +17,7 @@ import prometheus_client
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from minicluster import testing as minicluster
 from tests.support.helpers import ContextOf, refusal
 from tests.support.project import ROOT
 from tests.support.promtool import promtool
@@ -145,6 +147,20 @@ def test_the_server_answers_and_outlives_an_outage(
         assert asked()["ytstream_up",] == 1.0
     finally:
         server.shutdown()
+
+
+def test_a_cluster_that_hangs_is_told_of_before_prometheus_gives_up(
+    running: JobContext, cluster: minicluster.Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert prometheus._REQUEST_SECONDS < 10  # its scrape_timeout
+    monkeypatch.setattr(prometheus, "_REQUEST_SECONDS", 0.5)
+    collector = prometheus.collector(running)
+    assert len([*collector.collect()]) > 1
+    cluster.client.faults.add(action="delay", seconds=20, times=None)
+    began = time.monotonic()
+    (family,) = collector.collect()
+    assert time.monotonic() - began < 5
+    assert (family.name, family.samples[0].value) == ("ytstream_up", 0)
 
 
 def test_a_port_in_use_is_refused_in_one_line(running: JobContext) -> None:

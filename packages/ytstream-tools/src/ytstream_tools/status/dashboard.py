@@ -19,6 +19,8 @@ class Panel:
     #: Grafana's name of the unit.
     unit: str
     queries: Sequence[tuple[str, str]]
+    #: Whether a figure may be below 0: the axis of the others begins there.
+    is_signed: bool = False
 
 
 PANELS: Sequence[Panel] = (
@@ -53,7 +55,7 @@ PANELS: Sequence[Panel] = (
     )),
     Panel("Rows read, less those written by a map", "short", (
         ("{{app}}", "ytstream_read_minus_written_rows{SELF}"),
-    )),
+    ), is_signed=True),
     Panel("Rows of the state", "short", (
         ("{{app}}", "ytstream_state_rows{SELF}"),
     )),
@@ -104,13 +106,14 @@ def text() -> str:
 
 def _panel(number: int, panel: Panel, source: dict[str, str]) -> dict[str, Any]:
     column, row = number % 3, number // 3
+    axis = {"unit": panel.unit} if panel.is_signed else {"unit": panel.unit, "min": 0}
     return {
         "id": number + 1,
         "type": "timeseries",
         "title": panel.title,
         "datasource": source,
         "gridPos": {"x": column * _WIDTH, "y": row * _HEIGHT, "w": _WIDTH, "h": _HEIGHT},
-        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
+        "fieldConfig": {"defaults": axis, "overrides": []},
         "targets": [
             {"refId": chr(ord("A") + place), "datasource": source, "expr": _of(query),
              "legendFormat": legend}

@@ -9,20 +9,26 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import prometheus_client
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from yt.common import YtError
 
+from ytstream.cluster.client import client_of
 from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
 from ytstream.log import say, warn
+from ytstream.settings.job_settings import token
 
 from . import job_status
 from .job_status import JobStatus, ProcessState
 
 _LOOP_SECONDS = 3600.0
+#: A request to a cluster that hangs: Prometheus waits for 10 seconds (scrape_timeout) by default,
+#: and must hear that `ytstream_up` is 0.
+_REQUEST_SECONDS = 8.0
 
 #: Metric -> its help. One that ends with _total is a counter, any other a gauge.
 HELP: Mapping[str, str] = {
@@ -145,14 +151,18 @@ def once(context: JobContext) -> str:
     return str(prometheus_client.generate_latest(registry).decode())
 
 
+def collector(context: JobContext) -> Collector:
+    """Return what reads the job's status; it gives up before Prometheus does."""
+    settings = context.settings
+    client = client_of(settings.proxy, token(settings), patient=False, seconds=_REQUEST_SECONDS)
+    own = replace(context, client=client)
+    return Collector(context.job.name, lambda: samples(own, job_status.read(own)))
+
+
 def serve(context: JobContext, address: str, port: int) -> None:
     """Answer Prometheus until Ctrl-C or SIGTERM. Raises JobError for a port that is taken."""
     registry = prometheus_client.CollectorRegistry()
-
-    def look() -> Iterator[Sample]:
-        return samples(context, job_status.read(context))
-
-    registry.register(Collector(context.job.name, look))
+    registry.register(collector(context))
     try:
         server, _ = prometheus_client.start_http_server(port, addr=address, registry=registry)
     except OSError as error:

@@ -99,8 +99,8 @@ def connect(
     return client
 
 
-def client_of(proxy: str, token: str, *, patient: bool = True) -> Client:
-    """Return a client that has not asked the cluster yet."""
+def client_of(proxy: str, token: str, *, patient: bool = True, seconds: float = 20) -> Client:
+    """Return a client that has not asked the cluster yet; a request has so many seconds."""
     # Inside a job the client refuses all requests without it (yt/wrapper/common.py,
     # forbidden_inside_job).
     os.environ["YT_ALLOW_HTTP_REQUESTS_TO_YT_FROM_JOB"] = "1"
@@ -118,9 +118,9 @@ def client_of(proxy: str, token: str, *, patient: bool = True) -> Client:
                 "retries": retries,
                 "operation_state_discovery_retry_count": retries["count"],
                 "connect_timeout": 5_000,
-                "request_timeout": 20_000,
+                "request_timeout": int(1000 * seconds),
                 # Heavy are select_rows and its like; here they read a few rows.
-                "heavy_request_timeout": 20_000,
+                "heavy_request_timeout": int(1000 * seconds),
             },
             "dynamic_table_retries": retries,
             "get_operation_retries": retries,
