@@ -339,9 +339,15 @@ def test_a_state_above_the_jobs_limit_fires(provisioned_of: ContextOf, tmp_path:
     made = provisioned_of("transactional", "window")
     context = replace(made, job=replace(made.job, large_state_bytes=1_000))
     text = alert_rules.text(context.job, context.settings, CONFIG)
-    for memory, wanted in ((401, {"YtstreamStateLarge"}), (400, set[str]())):
+    fired = {"YtstreamStateLarge"}
+    for memory, files, wanted in (
+        (0, 1_001, fired),
+        (9_999, 1_000, set[str]()),  # a cache of RocksDB's that is full
+        (1_001, 0, fired),
+        (1_000, 0, set[str]()),
+    ):
         series = Series()
-        _state(context, series, range(60), 10, StoreFigures(memory, 600, 0))
+        _state(context, series, range(60), 10, StoreFigures(memory, files, 0))
         fires(tmp_path, text, series.values(60), wanted, 59, only="Ytstream.*")
 
 

@@ -99,8 +99,8 @@ class Job:
     #: For jobs with state: partitions of the state. You need no more than the executors have cores.
     #: You cannot change it without `rewind`.
     shuffle_partitions: int = 8
-    #: For jobs with state: the log and an alert warn above this size of the state store, memory and
-    #: files of all executors together.
+    #: For jobs with state: the log and an alert warn above this size of the state in all executors
+    #: together: RocksDB's files on their disks, or their memory with `state_store = "memory"`.
     large_state_bytes: int = 512 * 1024**2
     #: The job ends after this many failures without a batch in between. On the cluster, YTsaurus
     #: also restarts the operation (spark.ytsaurus.driver.maxFailures).

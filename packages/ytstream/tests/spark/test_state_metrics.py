@@ -12,7 +12,9 @@ import pytest
 from yt.yson import YsonUint64
 
 from tests.support.helpers import StreamOf
+from ytstream.log import GrowthThresholds
 from ytstream.query.progress import ProgressMonitor
+from ytstream.spark import state_metrics
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream, settle, wait
 
@@ -93,3 +95,16 @@ def test_a_state_that_grows_is_said_with_its_size(
     grown = next(line for line in said(stream).splitlines() if "state has grown to" in line)
     assert grown.startswith("WARNING")
     assert "on the executors' disks" in grown  # RocksDB, as a new job has it
+
+
+@pytest.mark.parametrize(
+    ("memory", "files", "wanted"),
+    [(0, 2, True), (9, 1, False), (2, 0, True), (9, None, True), (1, None, False)],
+    ids=["files", "a full cache", "before the first file", "in memory", "little in memory"],
+)
+def test_the_memory_of_rocksdb_is_no_state(memory: int, files: int | None, wanted: bool) -> None:
+    """It is a cache, which is full after some hours."""
+    metrics = {} if files is None else {state_metrics.FILES: files}
+    operator = {"numRowsTotal": 5, "memoryUsedBytes": memory, "customMetrics": metrics}
+    found = [*state_metrics.remarks({"stateOperators": [operator]}, 2, GrowthThresholds())]
+    assert bool(found) == wanted

@@ -116,8 +116,10 @@ def alerts(job: Job) -> Iterator[Alert]:
         )  # fmt: skip
         yield Alert(
             "YtstreamStateLarge",
-            "ytstream_state_memory_bytes{SELF} + ytstream_state_file_bytes{SELF}"
-            f" > {job.large_state_bytes}", 30, "warning",
+            # Of RocksDB, the memory is a cache that fills up however small the state is.
+            f"ytstream_state_file_bytes{{SELF}} > {job.large_state_bytes}"
+            f" or (ytstream_state_memory_bytes{{SELF}} > {job.large_state_bytes}"
+            " and ytstream_state_file_bytes{SELF} == 0)", 30, "warning",
             "the state takes more than large_state_bytes of job.py",
             "Nothing is lost now. An executor whose disk or memory is full fails, and no batch "
             "ends until it gets more.",

@@ -38,10 +38,7 @@ def remarks(
     """Yield what a person should know of a batch; nothing for a job without state."""
     operators = progress.get("stateOperators", ())
     rows = sum(operator["numRowsTotal"] for operator in operators)
-    size = sum(
-        operator["memoryUsedBytes"] + operator.get("customMetrics", {}).get(FILES, 0)
-        for operator in operators
-    )
+    size = sum(map(_size, operators))
     has_files = any(FILES in operator.get("customMetrics", {}) for operator in operators)
     where, more = (
         ("on the executors' disks", "disk") if has_files else ("in the executors' heaps", "memory")
@@ -51,3 +48,13 @@ def remarks(
             f"the state has grown to {rows} rows, {size / 1024**2:.0f} MiB {where}: shorten the "
             f"watermark's delay, or give the executors more {more}"
         )
+
+
+def _size(operator: Mapping[str, Any]) -> int:
+    """Return the bytes of an operator's state.
+
+    The memory of RocksDB is mostly a cache: with the hours it fills up to its limit, however small
+    the state is. Until the first file is written, the state is in that memory.
+    """
+    files: int = operator.get("customMetrics", {}).get(FILES, 0)
+    return files or int(operator["memoryUsedBytes"])
