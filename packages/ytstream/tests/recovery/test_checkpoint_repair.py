@@ -240,22 +240,28 @@ def test_a_batch_that_runs_again_finds_no_state_of_its_own(
         mutants.keep_later_states(monkeypatch)
     _lay(
         *(context, {4: {0: 10}, 5: {0: 20}}, (4,)),
-        states=("0/0/5.delta", "0/0/6.delta", "0/0/6.snapshot"),
+        states=(
+            *("0/0/5.delta", "0/0/6.delta", "0/0/6.snapshot"),
+            *("0/1/5.changelog", "0/1/5.zip", "0/1/6.changelog", "0/1/6.zip", "0/1/SSTs/6-0a.sst"),
+        ),
     )
     _make(context, 4, {0: 10}, {0: 10})
     assert _names(context, "offsets") == [4, 5]
-    left = set(_tree(context.client, context.settings)["state"]["0"]["0"])
-    assert (left == {"5.delta"}) == fixed
+    left = _tree(context.client, context.settings)["state"]["0"]
+    assert (set(left["0"]) == {"5.delta"}) == fixed
+    assert (set(left["1"]) == {"5.changelog", "5.zip", "SSTs"}) == fixed
 
 
 def test_files_that_spark_was_writing_when_it_died_are_gone(context: JobContext) -> None:
-    _lay(context, {4: {0: 10}}, (4,))
+    states = ("0/0/5.changelog", "0/0/.5.zip.0a1b.tmp", "0/0/.6.changelog.0a1b.tmp")
+    _lay(context, {4: {0: 10}}, (4,), states=states)
     path = path_of(context.settings, 1)
     for log in ("offsets", "commits"):
         put(context.client, f"{path}/{log}/.5.0a1b.tmp")
     _make(context, 4, {0: 10}, {0: 10})
     tree = _tree(context.client, context.settings)
     assert (set(tree["offsets"]), set(tree["commits"])) == ({"4"}, {"4"})
+    assert set(tree["state"]["0"]["0"]) == {"5.changelog"}
 
 
 def test_what_a_start_that_was_cut_off_left_is_replaced(context: JobContext) -> None:

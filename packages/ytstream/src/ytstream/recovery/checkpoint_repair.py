@@ -125,7 +125,10 @@ def _fits(client: Client, path: str, number: int, rows: Rows) -> bool:
 
 
 def _remove_states(client: Client, path: str, version: int) -> None:
-    """Remove later versions of the state."""
+    """Remove later versions of the state, and files that Spark was writing when it died.
+
+    Spark never looks at the latter again: they would be in every copy.
+    """
     state = f"{path}/state"
     if not client.exists(state):
         return
@@ -133,5 +136,5 @@ def _remove_states(client: Client, path: str, version: int) -> None:
         for partition in filter(str.isdigit, partitions):
             for name in partitions[partition]:
                 number = str(name).partition(".")[0]
-                if number.isdigit() and int(number) > version:
+                if not number or (number.isdigit() and int(number) > version):
                     client.remove(f"{state}/{operator}/{partition}/{name}")
