@@ -3,7 +3,7 @@
 #   make conformance [PROXY=...]    without a proxy: the minicluster
 #   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
 #   make crash-matrix [ONLY=...]    a part of the names of its cases
-#   make proof [ONLY=...]    likewise
+#   make proof [ONLY=...] [SAMPLE=N] [LANES=N] [LIST=1]    likewise; so many cases; so many at once; their names
 #   make operations [ONLY=...]    likewise, of its tests
 #   make test-cluster PROXY=... [FOLDER=...] [SETTINGS=FILE]    works below FOLDER; FILE has keys that the cluster needs
 #   make spyt-tests CHECKOUT=FOLDER [ONLY="FILE ..."]    FOLDER is a checkout of ytsaurus-spyt
@@ -22,6 +22,9 @@ CHECKOUT ?=
 SECONDS ?= 120
 SEED ?= 1
 ONLY ?=
+SAMPLE ?=
+LANES ?=
+LIST ?=
 
 # The tools, and Spark 4.1 for the generated projects; Spark 3.5 has an environment of its own.
 TOOLS := .venv
@@ -109,8 +112,9 @@ journeys: setup ## the long tests that `make test` leaves out: it has a sample o
 crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every point of a batch, rows counted
 	@$(BIN)/python -m tests.faults.two_drivers --only "$(ONLY)"
 
-proof: setup-4.1 ## every case of docs/proof.md that has no result yet: hours; ONLY=... plays a case again
-	@$(BIN)/python -m tests.faults.sweep --only "$(ONLY)"
+proof: setup-4.1 ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
+	@$(BIN)/python -m tests.faults.sweep --only "$(ONLY)" \
+	  $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(LANES),--lanes $(LANES)) $(if $(LIST),--list)
 
 outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
 	@$(BIN)/python -m tests.faults.two_drivers.outages --only "$(ONLY)"

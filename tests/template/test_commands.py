@@ -117,7 +117,7 @@ PROJECTS = (
 )
 OURS = (
     r"make (test|real( PROXY=.*)?|lint|lint test site audit|demo.*|test-quick|dist"
-    r"|proof( ONLY='CASE')?)"
+    r"|proof( (ONLY='CASE'|SAMPLE=200|LIST=1))?)"
 )
 LEFT_OUT = {
     PROJECTS: LeftOut(f"a cluster's part is in {YTSTREAM}; {_TOO_LONG}", _TARGETS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from local_extensions.versions import TEMPLATE_VERSION
 from tests.support.project import ROOT
-from tools import release
+from tools import proof, release
 
 OUTDATED = ROOT / "templates/make/outdated.mk"
 
@@ -19,10 +20,22 @@ OUTDATED = ROOT / "templates/make/outdated.mk"
 def root(tmp_path: Path) -> Path:
     """A repository with a changelog of this version, nothing uncommitted."""
     (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## {TEMPLATE_VERSION} (2026-11-23)\n")
+    for folder in (proof.RUNTIME, proof.LOCK.parent, proof.SUMMARY.parent, proof.BUILD):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text("/build/\n")
+    (tmp_path / proof.LOCK).touch()
+    (tmp_path / proof.RUNTIME / "batch.py").write_text("BATCH = 1\n")
+    asset = tmp_path / proof.BUILD / proof.results_of(digest := proof.runtime(tmp_path))
+    asset.write_text("{}\n")
+    _summary(tmp_path, runtime=digest, sha256=proof.checksum(asset), left=0, not_held=[])
     _git(tmp_path, "init", "--quiet")
     _git(tmp_path, "add", "--all")
     _git(tmp_path, "commit", "--quiet", "--message", "all")
     return tmp_path
+
+
+def _summary(root: Path, **fields: object) -> None:
+    (root / proof.SUMMARY).write_text(json.dumps(fields))
 
 
 def _git(folder: Path, *words: str) -> None:
@@ -54,6 +67,35 @@ def test_a_dirty_tree_and_a_tag_that_exists_are_refused(root: Path) -> None:
     dirty, taken = release.problems(TEMPLATE_VERSION, root)
     assert "has changes" in dirty
     assert f"the tag v{TEMPLATE_VERSION}" in taken
+
+
+def test_a_proof_of_another_runtime_is_none(root: Path) -> None:
+    assert [*proof.problems(root)] == []
+    (root / proof.RUNTIME / "batch.py").write_text("BATCH = 2\n")
+    (said,) = proof.problems(root)
+    assert f"is not of the runtime {proof.runtime(root)}" in said
+    (root / proof.RUNTIME / "batch.py").write_text("BATCH = 1\n")
+    (root / proof.LOCK).write_text("pyspark==9\n")
+    assert len([*release.problems(TEMPLATE_VERSION, root)]) == 2  # this one, and the dirty tree
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"left": 3}, "3 cases of the proof have no result"),
+        ({"not_held": [["failed", "a", "b"]]}, "1 cases of the proof failed"),
+        ({"sha256": "0"}, "has another checksum"),
+    ],
+)
+def test_a_proof_is_whole_and_its_asset_is_at_hand(
+    root: Path, fields: dict[str, object], said: str
+) -> None:
+    found = json.loads((root / proof.SUMMARY).read_text())
+    _summary(root, **{**found, **fields})
+    (problem,) = proof.problems(root)
+    assert said in problem
+    (root / proof.BUILD / proof.results_of(found["runtime"])).unlink()
+    assert any("is missing" in problem for problem in proof.problems(root))
 
 
 def test_a_word_is_no_version(root: Path) -> None:

@@ -1,13 +1,14 @@
-"""`python -m tests.faults.sweep`: every case that has no result yet; docs/proof.md at the end.
+"""`make proof`: every case that has no result for the runtime that is checked out.
 
-`--only WORDS` plays the cases whose names have these words, whether they have a result or not.
+`--only WORDS` plays the cases whose names have these words, whether they have a result or not. When
+all cases have one, docs/proof gets the summary, the page and the picture.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import random
 import signal
 import threading
 from collections import Counter
@@ -17,12 +18,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tests.faults.sweep import cases, lanes, page, results
+from tests.faults.sweep import cases, lanes, page, results, summary
 from tests.faults.sweep.play import FAILED, HELD, STALLED
+from tests.faults.sweep.results import BUILD
+from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.worker import HISTORY
-from tests.support.project import ROOT
 
-BUILD = ROOT / "build" / "proof"
+#: Seconds of one core, measured: a case, and the start and recording of a variant.
+_CASE, _RECORDING = 5.0, 25.0
+#: So many cases of a sample are of one variant, which costs a recording.
+_OF_A_VARIANT = 20
 console = Console(width=150, highlight=False, markup=False)
 
 
@@ -33,7 +38,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="show the names, play nothing")
     # A lane waits half of the time: for a trigger, a pause, a timeout.
     parser.add_argument("--lanes", type=int, default=2 * (os.cpu_count() or 1))
-    parser.add_argument("--count", type=int, default=0, help="so many cases at most")
+    parser.add_argument("--sample", type=int, default=0, help="so many cases, of a few variants")
     parser.add_argument("--minutes", type=float, default=0, help="stop then; a later run goes on")
     parser.add_argument("--again", action="store_true", help="also cases that have a result")
     parser.add_argument("--results", type=Path, default=results.RESULTS, help="where lines go")
@@ -41,25 +46,60 @@ def main(words: Sequence[str] | None = None) -> int:
     wanted = cases.chosen(given.only, cases.all_cases())
     if not wanted:
         parser.error(f"no case has {given.only!r} in its name; --list shows all names")
-    if given.list:
-        print(*(case.name for case in wanted), sep="\n")
-        return 0
     if not given.only:
         wanted = cases.distinct(wanted)
-    if not (given.only or given.again):
+    if given.sample:
+        wanted = sample(wanted, given.sample)
+    if given.list:
+        print(*(case.name for case in wanted), sep="\n")
+        print(f"{len(wanted)} cases, {sum(case.variant.is_listing for case in wanted)} of control")
+        return 0
+    if not given.only:
         left = {*results.pending((case.name for case in wanted), results.read(given.results))}
+        console.print(f"{len(wanted) - len(left)} of {len(wanted)} cases have a result.")
         wanted = [case for case in wanted if case.name in left]
-    wanted = wanted[: given.count] if given.count else wanted
+    console.print(f"{len(wanted)} cases take {told(seconds_of(wanted, os.cpu_count() or 1))}.")
+    console.print("Ctrl-C ends the run. The next one continues where it was.")
     # Ends like Ctrl-C, so that no worker outlives it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if given.results == results.RESULTS:
-        page.PROVENANCE.parent.mkdir(parents=True, exist_ok=True)
-        page.PROVENANCE.write_text(f"{json.dumps(page.provenance(), indent=1)}\n")
     verdicts = _played(wanted, given.lanes, given.results, bool(given.only), given.minutes)
     console.print(", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
     if given.results == results.RESULTS:
-        page.write()
+        _summarise()
     return int(verdicts.total() != verdicts[HELD])
+
+
+def sample(wanted: Sequence[cases.Case], count: int) -> list[cases.Case]:
+    """Return ``count`` cases, of so few variants that recordings take less time than cases."""
+    source = random.Random(SEED)
+    names = [*dict.fromkeys(case.variant.name for case in wanted)]
+    chosen = {*source.sample(names, min(len(names), -(-count // _OF_A_VARIANT)))}
+    found = [case for case in wanted if case.variant.name in chosen]
+    kept = {case.name for case in source.sample(found, min(count, len(found)))}
+    return [case for case in found if case.name in kept]
+
+
+def seconds_of(wanted: Sequence[cases.Case], cores: int) -> float:
+    """Return about how long these cases take."""
+    variants = len({case.variant.name for case in wanted})
+    return (len(wanted) * _CASE + variants * _RECORDING) / cores
+
+
+def told(seconds: float) -> str:
+    """Return a length of time in words."""
+    return (
+        f"about {seconds / 3600:.1f} hours" if seconds > 5400 else f"about {seconds / 60:.0f} min"
+    )
+
+
+def _summarise() -> None:
+    """Write what docs/proof has once every case has a result."""
+    found = summary.of_runtime()
+    if found.left:
+        console.print(f"{found.left} of {found.cases} cases have no result: docs/proof stays.")
+        return
+    summary.write(found)
+    page.write(found)
 
 
 def _played(
@@ -76,7 +116,7 @@ def _played(
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("cases", total=len(wanted))
 
-        def told(line: results.Line) -> None:
+        def heard(line: results.Line) -> None:
             if line.case in counted:
                 results.append(line, path)
             verdicts[line.verdict] += 1
@@ -92,7 +132,7 @@ def _played(
             timer = threading.Timer(minutes * 60, board.clear)
             timer.daemon = True
             timer.start()
-        lanes.run(board, min(count, len(wanted)), BUILD, told, *[HISTORY][: int(has_history)])
+        lanes.run(board, min(count, len(wanted)), BUILD, heard, *[HISTORY][: int(has_history)])
     console.print(*board.problems, sep="\n")
     return verdicts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from statistics import median
 
 from tests.faults.sweep import cases
@@ -37,6 +37,8 @@ class Cell:
     stalled: int = 0
     missed: int = 0
     failed: int = 0
+    #: Rows that are still in the queue of a stalled case.
+    waiting: int = 0
 
     @property
     def text(self) -> str:
@@ -57,7 +59,13 @@ def cell_of(lines: Iterable[Line]) -> Cell:
         sum(line.verdict == "stalled" for line in played),
         len(known) - len(played),
         sum(line.verdict == "failed" for line in played),
+        sum(line.waiting for line in played),
     )
+
+
+def added(cells: Iterable[Cell]) -> Cell:
+    """Return the sum of cells."""
+    return Cell(*map(sum, zip(*map(astuple, [Cell(), *cells]), strict=True)))
 
 
 def table(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
@@ -74,10 +82,8 @@ def table(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
 
 
 def control(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
-    """Return the cells of the listing by mode and group, in the order of the modes."""
-    own = [line for line in lines if line.of.startswith(CONTROL)]
-    modes = {line.variant: line.of.removeprefix(CONTROL) for line in own}
-    return {modes[variant]: row for variant, row in table(own).items()}
+    """Return the cells of the listing."""
+    return table([line for line in lines if line.of.startswith(CONTROL)])
 
 
 def recovery(lines: Sequence[Line]) -> dict[str, tuple[float, float]]:

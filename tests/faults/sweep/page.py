@@ -1,28 +1,27 @@
-"""`python -m tests.faults.sweep.page`: docs/proof.md and its picture, from the results alone."""
+"""`python -m tests.faults.sweep.page [FILE]`: docs/proof.md and its picture, from the summary.
+
+The summary is that of the results in FILE. Without FILE it is the one in docs/proof.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from importlib.metadata import version
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.faults.sweep import cases, counts, results
+from tests.faults.sweep import summary
 from tests.faults.sweep.cases import FAULTS
-from tests.faults.sweep.counts import GROUPS, Cell, cell_of
+from tests.faults.sweep.counts import GROUPS, Cell, added
+from tests.faults.sweep.fixes import TESTS
 from tests.faults.sweep.picture import picture
-from tests.faults.sweep.results import CONTROL, FIX, PROOF, RED, Line, pending
 from tests.faults.sweep.said import words
+from tests.faults.sweep.summary import Summary, totals
 from tests.support.project import ROOT
 
 PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
-PROVENANCE = ROOT / "docs" / "proof" / "provenance.json"
-DEFECTS, SOAK = ROOT / "docs" / "proof" / "defects.json", ROOT / "docs" / "proof" / "soak.json"
-TWIN, EXECUTORS = "twin", "executors"
+SOAK = ROOT / "docs" / "proof" / "soak.json"
 #: What happens to executors, by its name in results.
 EXECUTOR_FAULTS = {
     "a-write-fails-once": "a write fails once (executors are threads)",
@@ -33,39 +32,39 @@ EXECUTOR_FAULTS = {
 _KEPT = {"all": "settings and fence", "fence": "only the fence"}
 
 
-def page(lines: Sequence[Line], facts: dict[str, Any]) -> str:
-    """Return the page; ``facts`` has the provenance, the defects and the soak's figures."""
-    proof = [line for line in lines if line.of == PROOF]
+def page(found: Summary, soak: dict[str, Any]) -> str:
+    """Return the page; ``soak`` has the soak test's figures."""
     parts = [
         words("TOP"),
-        "## What we claim",
         words("CLAIM"),
+        _played(found),
+        "![Each cell is a variant and a fault](proof/table.svg)",
+        _results(found),
+        "## Run it yourself",
+        words("COMMANDS"),
         "## Provenance",
-        _provenance(proof, facts.get("provenance", {})),
+        _provenance(found),
         "## How we measured",
         words("METHOD"),
         _faults(),
-        "## Results",
-        _left(lines),
-        _table(proof),
+        "## Results by variant",
+        _table(found.table),
         "## Time to recover",
-        _recovery(proof),
+        _recovery(found),
         "## Control: SPYT's example",
-        _control(lines),
+        _control(found),
         "## Without each fix",
-        _fixes(lines),
+        _fixes(found),
         "## Real kills",
-        _twins(lines),
-        _executors(lines),
+        _twins(found),
+        _executors(found),
         "## Soak test",
-        _soak(facts.get("soak", {})),
+        _soak(soak),
         "## Defects found",
-        _defects(facts.get("defects", [])),
+        words("DEFECTS"),
         "## Limits of the claim",
         words("LIMITS"),
-        "## Commands",
-        words("COMMANDS"),
-        f"cases: {cell_of(proof).cases}",
+        f"cases: {added(totals(found.table).values()).cases}",
     ]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
@@ -82,15 +81,25 @@ def quoted(said: str) -> str:
     return f"`{first}`" if first else ""
 
 
-def _provenance(proof: Sequence[Line], facts: dict[str, Any]) -> str:
-    commits = Counter(line.commit for line in proof)
-    seeds = sorted({line.seed for line in proof})
-    found = {
-        "commit": ", ".join(f"{name} ({count})" for name, count in commits.most_common()),
-        "seed": ", ".join(map(str, seeds)),
-        **facts,
+def _played(found: Summary) -> str:
+    """Return what the figures are of."""
+    if not found.runtime:
+        return words("OLD")
+    if not found.left:
+        return ""
+    return f"**{found.left} of {found.cases} cases, including the control's, have no result yet.**"
+
+
+def _provenance(found: Summary) -> str:
+    commits = ", ".join(f"{name} ({count})" for name, count in found.commits.items())
+    facts = {
+        "runtime": f"`{found.runtime}`" if found.runtime else "several",
+        "SHA-256 of the results": f"`{found.sha256}`",
+        "commits (cases)": commits,
+        "seed": ", ".join(map(str, found.seeds)),
+        **found.machine,
     }
-    return rows(("what", "value"), found.items())
+    return rows(("what", "value"), facts.items())
 
 
 def _faults() -> str:
@@ -98,49 +107,33 @@ def _faults() -> str:
     return rows(("fault", "what happens"), names)
 
 
-def _left(lines: Sequence[Line]) -> str:
-    """Return how many cases have no result; nothing once all have one."""
-    every = [case.name for case in cases.distinct(cases.all_cases())]
-    if not (left := [*pending(every, lines)]):
-        return ""
-    return (
-        f"**{len(left)} of {len(every)} cases, including the control's, have no result yet.** "
-        "`make proof` runs them."
+def _results(found: Summary) -> str:
+    total = added(totals(found.table).values())
+    exact, allowed = (
+        added(
+            cell
+            for name, cell in totals(found.table).items()
+            if name.startswith("at_least_once") == may_repeat
+        ).repeated
+        for may_repeat in (False, True)
     )
-
-
-def _table(proof: Sequence[Line]) -> str:
-    known = counts.table(proof)
-    total = cell_of(proof)
     parts = [
-        "![Each cell is a variant and a fault](proof/table.svg)",
-        "Each cell: cases · rows lost · rows duplicated · stalled.",
-        rows(
-            ("variant", *GROUPS, "all"),
-            (
-                (
-                    variant,
-                    *(cells[group].text for group in GROUPS),
-                    cell_of(line for line in proof if line.variant == variant).text,
-                )
-                for variant, cells in known.items()
-            ),
-        ),
-        f"In {total.cases} cases, {total.lost} rows were lost and {total.stalled} cases stalled. "
-        f"{_repeated(proof)}. {_missed(total)}",
-        _rewritten(proof),
-        _not_held(proof),
+        f"In {total.cases:,} cases, {total.lost} rows were lost and {total.stalled} cases stalled. "
+        f"{exact} rows were duplicated in the exactly-once modes, and {allowed} under "
+        f"`at_least_once`, which allows it. {_missed(total)}",
+        _rewritten(*found.rewritten),
+        _not_held(found.not_held),
     ]
     return "\n\n".join(filter(None, parts))
 
 
-def _repeated(proof: Sequence[Line]) -> str:
-    allowed = [line for line in proof if line.case.startswith("at_least_once")]
-    exact = [line for line in proof if line not in allowed]
-    return (
-        f"{cell_of(exact).repeated} rows were duplicated in the exactly-once modes, and "
-        f"{cell_of(allowed).repeated} under `at_least_once`, which allows it"
+def _table(table: Mapping[str, Mapping[str, Cell]]) -> str:
+    head = ("variant", "cases", "lost", "duplicated", "stalled", "rows in their queues")
+    body = (
+        (name, cell.cases, cell.lost, cell.repeated, cell.stalled, cell.waiting)
+        for name, cell in totals(table).items()
     )
+    return rows(head, body)
 
 
 def _missed(total: Cell) -> str:
@@ -151,103 +144,75 @@ def _missed(total: Cell) -> str:
     )
 
 
-def _rewritten(proof: Sequence[Line]) -> str:
-    again = [line for line in proof if line.rewritten]
-    if not again:
+def _rewritten(count: int, number: int) -> str:
+    if not count:
         return ""
     return (
         "Under `idempotent` the key hides duplicates in the table, but the journal shows them. In "
-        f"{len(again)} cases {sum(line.rewritten for line in again)} rows were written again, "
-        "each with the same values."
+        f"{count} cases {number} rows were written again, each with the same values."
     )
 
 
-def _not_held(proof: Sequence[Line]) -> str:
-    wrong = [line for line in proof if line.verdict in ("failed", "stalled")]
+def _not_held(wrong: Sequence[Sequence[str]]) -> str:
     if not wrong:
         return ""
-    lines = [f"- {line.verdict}: `{line.command}`: {quoted(line.said)}" for line in wrong]
+    lines = [f"- {verdict}: `{case}`: {quoted(said)}" for verdict, case, said in wrong]
     return "\n".join(["Cases that failed:", "", *lines])
 
 
-def _recovery(proof: Sequence[Line]) -> str:
-    known = counts.recovery(proof)
-    body = ((group, f"{middle:.1f}", f"{worst:.1f}") for group, (middle, worst) in known.items())
+def _recovery(found: Summary) -> str:
+    body = (
+        (group, f"{middle:.1f}", f"{worst:.1f}")
+        for group, (middle, worst) in found.recovery.items()
+    )
     return "\n\n".join([words("RECOVERY"), rows(("fault", "median, s", "worst, s"), body)])
 
 
-def _control(lines: Sequence[Line]) -> str:
-    found = counts.control(lines)
-    if not found:
-        return words("NOT_YET")
-    groups = [group for group in GROUPS if any(row[group].cases for row in found.values())]
-    body = []
-    for mode, row in found.items():
-        own = [line for line in lines if line.of == f"{CONTROL}{mode}"]
-        wrong = sum(line.verdict in ("failed", "stalled") for line in own)
-        body.append((mode, *(row[group].text for group in groups), cell_of(own).text, wrong))
-    table = rows(("mode of the example", *groups, "all", "stalled or failed"), body)
+def _control(found: Summary) -> str:
+    table = _table(found.control) if found.control else words("NOT_YET")
     return "\n\n".join([words("CONTROL"), table])
 
 
-def _fixes(lines: Sequence[Line]) -> str:
-    known = [line for line in lines if line.of.startswith(FIX)]
-    if not known:
+def _fixes(found: Summary) -> str:
+    if not (found.fixes or found.red):
         return words("NOT_YET")
     played = (
-        (line.of.removeprefix(FIX), f"`{line.case}`", line.verdict, line.lost, line.repeated,
-         quoted(line.said))
-        for line in known if line.verdict != RED
-    )  # fmt: skip
-    tested = (
-        (line.of.removeprefix(FIX), line.said, f"`{line.case.partition('::')[2]}`")
-        for line in known
-        if line.verdict == RED
+        (fix, f"`{case}`", verdict, lost, repeated, quoted(said))
+        for fix, case, verdict, lost, repeated, said in found.fixes
     )
+    tests = {fix: (said, case.rpartition("::")[2]) for fix, (case, said) in TESTS.items()}
+    tested = ((fix, tests[fix][0], f"`{tests[fix][1]}`") for fix in found.red if fix in tests)
     head = ("without this fix", "case", "verdict", "lost", "duplicated", "message")
-    tests = ("without this fix", "what breaks", "test of `packages/ytstream` that asserts it")
+    by_test = ("without this fix", "what breaks", "test of `packages/ytstream` that asserts it")
     return "\n\n".join(
-        [words("FIXES"), rows(head, played), words("FIXES_BY_TEST"), rows(tests, tested)]
+        [words("FIXES"), rows(head, played), words("FIXES_BY_TEST"), rows(by_test, tested)]
     )
 
 
-def _twins(lines: Sequence[Line]) -> str:
-    twins = [line for line in lines if line.of == TWIN]
-    if not twins:
+def _twins(found: Summary) -> str:
+    if not found.twins:
         return words("NOT_YET")
-    proof = {line.case: line for line in lines if line.of == PROOF}
-    both = [
-        (line.verdict, proof[line.case].verdict)
-        for line in twins
-        if line.case in proof and "missed" not in (line.verdict, proof[line.case].verdict)
-    ]
-    agree = sum(one == other for one, other in both)
-    body = (
-        (variant, cell_of(line for line in twins if line.variant == variant).text)
-        for variant in counts.table(twins)
-    )
-    count = cell_of(twins)
+    count, (both, agree) = added(totals(found.twins).values()), found.agree
     told = (
         f"We ran {count.cases} cases again, with real processes and a real `kill -9` at the same "
-        f"request. Of {len(both)} with a simulated twin, {agree} have the same verdict. "
+        f"request. Of {both} with a simulated twin, {agree} have the same verdict. "
         f"{_missed(count)}"
     )
-    return "\n\n".join([told, rows(("variant", "cases · lost · duplicated · stalled"), body)])
+    return "\n\n".join([told, _table(found.twins)])
 
 
-def _executors(lines: Sequence[Line]) -> str:
-    known = [line for line in lines if line.of == EXECUTORS]
-    if not known:
+def _executors(found: Summary) -> str:
+    if not found.executors:
         return ""
     body = (
         (
-            EXECUTOR_FAULTS[line.fault.rpartition("-")[0]],
-            _KEPT[line.fault.rpartition("-")[2]],
-            line.lost,
-            line.repeated,
-            quoted(line.said),
+            EXECUTOR_FAULTS[fault.rpartition("-")[0]],
+            _KEPT[fault.rpartition("-")[2]],
+            lost,
+            repeated,
+            quoted(said),
         )
-        for line in known
+        for fault, lost, repeated, said in found.executors
     )
     head = ("what happens", "active fixes", "lost", "duplicated", "what failed the batch")
     return "\n\n".join([words("EXECUTORS"), rows(head, body)])
@@ -259,41 +224,32 @@ def _soak(found: dict[str, Any]) -> str:
     return "\n\n".join([found["told"], rows(found["head"], found["body"]), words("SOAK")])
 
 
-def _defects(found: Sequence[dict[str, str]]) -> str:
-    if not found:
-        return words("NO_DEFECTS")
-    body = ((one["case"], one["what"], one["commit"]) for one in found)
-    return rows(("case", "what was wrong", "fixed by"), body)
+def write(found: Summary) -> None:
+    """Write the page and its picture."""
+    soak = json.loads(SOAK.read_text(encoding="utf-8")) if SOAK.exists() else {}
+    PAGE.write_text(page(found, soak), encoding="utf-8")
+    PICTURE.write_text(picture(by_pair(found.table), by_pair(found.control)), encoding="utf-8")
 
 
-def provenance() -> dict[str, str]:
-    """Return what this machine and its packages are."""
-    names = ("pyspark", "ytsaurus-spyt", "ytsaurus-client")
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+def by_pair(table: Mapping[str, Mapping[str, Cell]]) -> dict[str, dict[str, Cell]]:
+    """Return the cells of all queues and connectors of a guarantee and a processing type."""
+    pairs: dict[str, dict[str, list[Cell]]] = {}
+    for name, row in table.items():
+        guarantee, processing = name.removeprefix("listing-").split("-")[:2]
+        cells = pairs.setdefault(f"{guarantee} {processing}", {group: [] for group in GROUPS})
+        for group, cell in row.items():
+            cells[group].append(cell)
     return {
-        "versions": ", ".join(f"{name} {version(name)}" for name in names),
-        "python": platform.python_version(),
-        "machine": f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()}",
+        pair: {group: added(found) for group, found in row.items()} for pair, row in pairs.items()
     }
 
 
-def write() -> None:
-    """Write page and picture from the files in docs/proof."""
-    lines = results.read()
-    facts = {
-        "provenance": _json(PROVENANCE, {}),
-        "defects": _json(DEFECTS, []),
-        "soak": _json(SOAK, {}),
-    }
-    PAGE.write_text(page(lines, facts), encoding="utf-8")
-    proof = [line for line in lines if line.of == PROOF]
-    drawn = picture(counts.table(proof), counts.control(lines))
-    PICTURE.write_text(drawn, encoding="utf-8")
-
-
-def _json(path: Path, default: Any) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else default
+def main(files: Sequence[str]) -> None:
+    """Write the summary of a file with results, if one is given, and the page."""
+    if files:
+        summary.write(summary.of_runtime(Path(files[0])))
+    write(summary.read())
 
 
 if __name__ == "__main__":
-    write()
+    main(sys.argv[1:])

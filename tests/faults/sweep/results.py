@@ -1,4 +1,4 @@
-"""Results: one JSON line a case, in a file of the repository. A later line replaces another."""
+"""Results: one JSON line a case, in a file of the runtime. A later line replaces another."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.support.project import ROOT
+from tools import proof
 
-RESULTS = ROOT / "docs" / "proof" / "results.jsonl"
+BUILD = ROOT / proof.BUILD
+#: Of the runtime that is checked out: a change of it begins another file.
+RESULTS = BUILD / proof.results_of(proof.runtime())
 #: What results are of: the job, or the listing of SPYT's documentation in a mode, or the job
 #: without a fix.
 PROOF, CONTROL, FIX = "proof", "documented ", "without "

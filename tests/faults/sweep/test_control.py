@@ -15,6 +15,7 @@ from tests.faults.sweep.cases import Case
 from tests.faults.sweep.life import StalledError
 from tests.faults.sweep.playing import Play
 from tests.faults.sweep.variants import LISTINGS, VARIANTS, Variant
+from ytstream.ledger import positions
 
 PATIENCE = 0.4
 QUEUES = ("//q0", "//q1")
@@ -120,7 +121,7 @@ def test_a_case_that_takes_longer_has_not_stalled(variant: Variant) -> None:
 def test_rows_in_the_queue_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = SimpleNamespace(upper=(20, 20), consumed={0: 20, 1: 5})
     monkeypatch.setattr(
-        play.positions, "read", lambda client, settings: SimpleNamespace(queues=(queue,))
+        positions, "read", lambda client, settings: SimpleNamespace(queues=(queue,))
     )
     scene: Any = _Scene(LISTING, lambda: False)
     scene.context.client = None

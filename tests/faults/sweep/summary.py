@@ -1,0 +1,177 @@
+"""The summary of the results, docs/proof/summary.json: page and picture are made of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tests.faults.sweep import cases, counts, results
+from tests.faults.sweep.counts import Cell
+from tests.faults.sweep.results import FIX, PROOF, RED, Line
+from tests.support.project import ROOT
+from tools import proof
+
+SUMMARY = ROOT / proof.SUMMARY
+TWIN, EXECUTORS = "twin", "executors"
+#: Cases that are named on the page.
+_MOST = 20
+Table = Mapping[str, Mapping[str, Cell]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The figures of the page."""
+
+    #: The digest of the runtime; nothing when the cases are of several.
+    runtime: str
+    sha256: str
+    commits: Mapping[str, int]
+    seeds: Sequence[int]
+    machine: Mapping[str, str]
+    #: Cases that there are, and of them those without a result.
+    cases: int
+    left: int
+    table: Table
+    control: Table
+    #: Median and worst seconds to recover, by group of faults.
+    recovery: Mapping[str, Sequence[float]]
+    #: Cases and rows that were written again under a key.
+    rewritten: Sequence[int]
+    #: Verdict, case and message.
+    not_held: Sequence[Sequence[str]] = ()
+    #: Fix, case, verdict, lost, repeated, message.
+    fixes: Sequence[Sequence[Any]] = ()
+    #: Fixes whose lack a test shows: fixes.TESTS has the tests.
+    red: Sequence[str] = ()
+    twins: Table = field(default_factory=dict)
+    #: Twins that have a case of the same name, and those with the same verdict.
+    agree: Sequence[int] = (0, 0)
+    #: Fault, lost, repeated, message.
+    executors: Sequence[Sequence[Any]] = ()
+
+
+def summary(
+    lines: Sequence[Line], runtime: str, sha256: str, machine: Mapping[str, str]
+) -> Summary:
+    """Return the figures of these results."""
+    played = [line for line in lines if line.of == PROOF]
+    every = [case.name for case in cases.distinct(cases.all_cases())]
+    again = [line for line in played if line.rewritten]
+    twins = [line for line in lines if line.of == TWIN]
+    return Summary(
+        runtime=runtime,
+        sha256=sha256,
+        commits=dict(Counter(line.commit for line in played).most_common()),
+        seeds=sorted({line.seed for line in played}),
+        machine=machine,
+        cases=len(every),
+        left=len([*results.pending(every, lines)]) if runtime else len(every),
+        table=counts.table(played),
+        control=counts.control(lines),
+        recovery={
+            name: [round(one, 1) for one in seconds]
+            for name, seconds in counts.recovery(played).items()
+        },
+        rewritten=[len(again), sum(line.rewritten for line in again)],
+        not_held=[
+            [line.verdict, line.case, line.said[:90]]
+            for line in played
+            if line.verdict in ("failed", "stalled")
+        ][:_MOST],
+        fixes=[
+            [fix, line.case, line.verdict, line.lost, line.repeated, line.said[:90]]
+            for line in lines
+            if (fix := line.of.removeprefix(FIX)) != line.of and line.verdict != RED
+        ],
+        red=[line.of.removeprefix(FIX) for line in lines if line.verdict == RED],
+        twins=counts.table(twins),
+        agree=_agree(twins, {line.case: line for line in played}),
+        executors=[
+            [line.fault, line.lost, line.repeated, line.said[:90]]
+            for line in lines
+            if line.of == EXECUTORS
+        ],
+    )
+
+
+def _agree(twins: Sequence[Line], played: Mapping[str, Line]) -> list[int]:
+    both = [
+        (line.verdict, played[line.case].verdict)
+        for line in twins
+        if line.case in played and "missed" not in (line.verdict, played[line.case].verdict)
+    ]
+    return [len(both), sum(one == other for one, other in both)]
+
+
+def here() -> dict[str, str]:
+    """Return what this machine and its packages are."""
+    names = ("pyspark", "ytsaurus-spyt", "ytsaurus-client")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "versions": ", ".join(f"{name} {version(name)}" for name in names),
+        "python": platform.python_version(),
+        "machine": f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()}",
+    }
+
+
+def of_runtime(path: Path = results.RESULTS) -> Summary:
+    """Return the summary of the results of the runtime that is checked out."""
+    return summary(results.read(path), proof.runtime(), proof.checksum(path), here())
+
+
+def totals(table: Table) -> dict[str, Cell]:
+    """Return the sum of each row of a table."""
+    return {name: counts.added(row.values()) for name, row in table.items()}
+
+
+def write(found: Summary, path: Path = SUMMARY) -> None:
+    """Write a summary: one line for each figure, a cell as its counts without zeros at the end."""
+    dense = (",", ":")
+    lines = [
+        f'"{name}": {json.dumps(value, separators=dense)}' for name, value in as_json(found).items()
+    ]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def as_json(found: Summary) -> dict[str, Any]:
+    """Return what the file has."""
+    tables = ("table", "control", "twins")
+    return {
+        name: _packed(value) if name in tables else value for name, value in vars(found).items()
+    }
+
+
+def read(path: Path = SUMMARY) -> Summary:
+    """Return the summary that was written."""
+    known = json.loads(path.read_text(encoding="utf-8"))
+    for name in ("table", "control", "twins"):
+        known[name] = {
+            row: {
+                group: Cell(*(cell if isinstance(cell, list) else [cell]))
+                for group, cell in zip(counts.GROUPS, cells, strict=True)
+            }
+            for row, cells in known[name].items()
+        }
+    return Summary(**known)
+
+
+def _packed(table: Table) -> dict[str, list[int | list[int]]]:
+    return {
+        name: [_counts(row.get(group, Cell())) for group in counts.GROUPS]
+        for name, row in table.items()
+    }
+
+
+def _counts(cell: Cell) -> int | list[int]:
+    """Return the counts without zeros at the end; of one count the number alone."""
+    found = [*astuple(cell)]
+    while len(found) > 1 and not found[-1]:
+        found.pop()
+    return found if len(found) > 1 else found[0]
