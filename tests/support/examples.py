@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +28,9 @@ PAIRS = (
     *(("at_least_once", processing) for processing in ("map", "join")),
     *(("at_least_once", processing) for processing in ("window", "deduplicate", "sessions")),
 )
+
+#: The connector of all jobs: the default one, unless the shell names another for a whole run.
+CONNECTOR: str = os.environ.get("YTSTREAM_TEST_CONNECTOR", Settings.connector)
 
 #: One row in so many is odd: none is.
 _NONE = 10**18
@@ -92,6 +96,7 @@ def settings_of(job: Job, root: str, *, proxy: str = "127.0.0.1:1", queues: int 
         trigger_seconds=0.2,
         max_rows_per_partition=2_000,
         dyn_batch_size=1_000,
+        connector=CONNECTOR,
     )
 
 

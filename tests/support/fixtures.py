@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from minicluster import testing as minicluster
 from tests.support.driver import Driver
-from tests.support.examples import example, settings_of
+from tests.support.examples import CONNECTOR, example, settings_of
 from tests.support.helpers import ContextOf, DriverOf, StreamOf, adopt
 from tests.support.jvm import SHARED, submit_args
 from ytstream.cluster.client import Client, connect
@@ -27,7 +27,6 @@ from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
-from ytstream.settings.job_settings import Settings
 from ytstream_tools.demo.demo_tables import fill_reference
 from ytstream_tools.testing.job_stream import Stream
 
@@ -37,8 +36,6 @@ yt.wrapper.common.get_version = cache(yt.wrapper.common.get_version)
 yt.wrapper.default_config.get_type_hints = cache(yt.wrapper.default_config.get_type_hints)
 # The proxies of whoever runs the tests are not for a cluster on this machine; so it looks for none.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
-
-DEFAULT_CONNECTOR: str = Settings.connector
 
 
 def _remember_classes() -> None:
@@ -88,12 +85,8 @@ def root(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def connector(request: pytest.FixtureRequest) -> str:
-    """Name the connector of the test's jobs: the default one, unless a test or the shell says.
-
-    A test does with parametrize(..., indirect=True); a whole run on the other connector with
-    YTSTREAM_TEST_CONNECTOR.
-    """
-    return getattr(request, "param", os.environ.get("YTSTREAM_TEST_CONNECTOR", DEFAULT_CONNECTOR))
+    """Name the connector of the test's jobs: the run's, or parametrize(..., indirect=True)."""
+    return getattr(request, "param", CONNECTOR)
 
 
 @pytest.fixture

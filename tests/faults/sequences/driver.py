@@ -3,7 +3,9 @@
 What a batch reads, where it begins and when the consumer moves follows SPYT: under `transactional`
 each batch begins at the consumer; elsewhere where the last one ended, unless the consumer is ahead
 in any partition when the query starts, and the consumer is moved a batch late, without a look at
-where it is (YtStreamingSource.commit). Rows are read by number and counted, as SPYT does.
+where it is (YtStreamingSource.commit). Rows are read by number and counted, as SPYT does. Our own
+connector differs in two things: under `transactional` a batch begins where the last one has moved
+the consumer, and elsewhere it never moves the consumer (connector/jvm/Offsets.java).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from ytstream.recovery.checkpoint_repair import path_of
 from ytstream.recovery.epoch import Epoch
 from ytstream.schema.columns import key_of
 from ytstream.schema.table_schema import table_schema
-from ytstream.settings.job_settings import Settings
+from ytstream.settings.job_settings import OWN, Settings
 
 #: Functions are looked up at each call, since tests take guards out of the module.
 runtime: Any = batch
@@ -65,6 +67,8 @@ class Query:
     #: Where the next batch begins without a transaction; by queue.
     begins: list[dict[int, int]]
     static_tables: StaticTables
+    #: Whether a batch of this query has moved the consumer in its transaction.
+    has_moved: bool = False
 
 
 @dataclass
@@ -78,7 +82,7 @@ class Driver:
     query: Query | None = None
     #: Whether a start of this process was committed, and no query has ended since.
     has_begun: bool = False
-    #: Whether SPYT in it moves the consumer a batch late.
+    #: Whether SPYT's source, if it runs on that, moves the consumer a batch late.
     moves_consumer: bool = True
     #: What starts have said.
     notes: list[str] = field(default_factory=list)
@@ -96,6 +100,11 @@ class Driver:
     @property
     def _in_transaction(self) -> bool:
         return self.context.guarantee.in_transaction
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether it runs on the runtime's own connector: see connector/jvm/Offsets.java."""
+        return self.settings.connector == OWN
 
     def start(self) -> None:
         """Commit a start, as the supervisor does."""
@@ -154,7 +163,8 @@ class Driver:
 
     def _plan(self, query: Query) -> tuple[int, list[dict[int, int]]] | None:
         """Return number and ends of the next batch; None when there is nothing to read."""
-        if self._in_transaction:
+        # Our own connector goes on where the last batch has moved the consumer, and does not ask.
+        if self._in_transaction and not (self._is_own and query.has_moved):
             query.begins = self._consumed()
         if query.is_again:
             return query.number, [*map(dict, self._ends(query.number))]
@@ -168,7 +178,8 @@ class Driver:
             return None
         number = query.number + 1
         self._write(f"offsets/{number}", offsets_text(ends), new=True)
-        if number and self.moves_consumer and not self._in_transaction:
+        is_late = self.moves_consumer and not self._is_own
+        if number and is_late and not self._in_transaction:
             for path, rows in zip(self.settings.queues, last, strict=True):
                 for partition, row in rows.items():
                     self.client.advance_queue_consumer(
@@ -222,6 +233,7 @@ class Driver:
                     if later >= number:
                         self.client.remove(f"{self.folder}/commits/{later}")
                 raise
+            query.has_moved = True
         else:
             self._write_batch(query, number, begins, ends, None)
             self._write(f"commits/{number}", 'v1\n{"nextBatchWatermarkMs":0}', new=True)

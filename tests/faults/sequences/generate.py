@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tests.faults.sequences.unfixed import UNFIXED
 from tests.faults.sequences.world import Form, Op, World
+from ytstream.settings.job_settings import OWN, SPYT
 
 #: How often each operation comes; the numbers beside them are the largest argument.
 OPERATIONS: dict[str, tuple[int, int]] = {
@@ -33,6 +34,8 @@ OPERATIONS: dict[str, tuple[int, int]] = {
     "forget": (1, 1),
     "lose": (1, 1),
 }
+#: What the processes of a job run on: SPYT's connector, our own, or the other one each time.
+CONNECTORS = (SPYT, OWN, None)
 #: Those that need rows to read.
 READING = ("die_in_batch", "lose_reply", "pause_in_batch")
 SHORTEST, LONGEST = 4, 18
@@ -84,6 +87,7 @@ def sequence(seed: int, without: Collection[str] = UNFIXED) -> Life:
         on_data_loss=source.choice(["fail", "skip"]),
         queues=source.choice([1, 2, 2]),
         most_rows=source.choice([3, 50]),
+        connector=CONNECTORS[seed // len(KINDS) % len(CONNECTORS)],
     )
     ops = [Op("send", source.randrange(8))]
     paused = out = 0

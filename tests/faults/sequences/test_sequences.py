@@ -13,7 +13,15 @@ import pytest
 
 from tests.faults.model.guards import GUARDS, SEQUENCES
 from tests.faults.sequences.found import FOUND
-from tests.faults.sequences.generate import KINDS, OPERATIONS, Life, described, sequence, shrunk
+from tests.faults.sequences.generate import (
+    CONNECTORS,
+    KINDS,
+    OPERATIONS,
+    Life,
+    described,
+    sequence,
+    shrunk,
+)
 from tests.faults.sequences.inside import InsideTransaction
 from tests.faults.sequences.unfixed import UNFIXED
 from tests.faults.sequences.world import Form, Op
@@ -38,6 +46,8 @@ def test_every_kind_and_every_operation_comes() -> None:
     played = [sequence(seed) for seed in range(CHUNK * CHUNKS)]
     kinds = Counter((one.form.guarantee, one.form.processing, one.form.is_static) for one in played)
     assert kinds.keys() == {*KINDS}
+    connectors = Counter(one.form.connector for one in played)
+    assert min(connectors[one] for one in CONNECTORS) >= 100
     names = Counter(op.name for one in played for op in one.ops)
     assert names.keys() == OPERATIONS.keys() - UNFIXED.keys()
     assert names.pop("queue_in") >= 25  # after a queue_out alone, of a job with several queues

@@ -22,7 +22,7 @@ from ytstream.ledger.positions import MARKER
 from ytstream.provisioning import job_objects
 from ytstream.recovery import migration, repositioning
 from ytstream.schema.columns import rejected_columns
-from ytstream.settings.job_settings import Settings
+from ytstream.settings.job_settings import OWN, SPYT, Settings
 
 ROOT = "//home/job"
 QUEUES = (f"{ROOT}/queue-0", f"{ROOT}/queue-1")
@@ -45,6 +45,8 @@ class Form(NamedTuple):
     queues: int = 2
     #: Rows of one partition that a batch reads at most.
     most_rows: int = 3
+    #: What its processes run on; None: each one takes the other connector than the one before.
+    connector: str | None = SPYT
 
     @property
     def name(self) -> str:
@@ -122,6 +124,7 @@ class World:
     #: Ends the paths of outputs: new ones keep the rows of a queue that was recreated.
     _generation: str = ""
     _ids: int = 0
+    _processes: int = 0
 
     def __post_init__(self) -> None:
         self.guarantee = self.form.guarantee
@@ -159,6 +162,7 @@ class World:
             start_from=self.form.start_from,
             on_data_loss=self.on_data_loss,
             max_rows_per_partition=self.form.most_rows,
+            connector=self.form.connector or (OWN, SPYT)[self._processes % 2],
         )
 
     def connected(self, client: Any) -> JobContext:
@@ -459,6 +463,7 @@ class World:
 
     def _new(self) -> Driver:
         client = InsideClient(self.cluster, Process())
+        self._processes += 1
         made = Driver(self.connected(client), client, InsideTablets(client.inside))
         self.driver = made
         return made

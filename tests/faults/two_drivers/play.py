@@ -19,7 +19,7 @@ from minicluster import testing
 from minicluster.client import Fault
 from minicluster.core.errors import TABLET_LOCK_CONFLICT
 from tests.faults.two_drivers.cases import Case, Place, Variant, late
-from tests.support.examples import example
+from tests.support.examples import CONNECTOR, example
 from tests.support.project import QUEUES, generate, make_static
 from tests.support.static_outputs import Reader, named, published, static
 from ytstream.cluster.client import connect
@@ -46,6 +46,7 @@ SMALLER = {
     "config/local.toml": {
         "max_rows_per_partition = 2_000": "max_rows_per_partition = 500",
         "dyn_batch_size = 1_000": "dyn_batch_size = 250",
+        "[outputs]": f'connector = "{CONNECTOR}"\n\n[outputs]',
     },
     f"src/{PACKAGE}/job.py": {"shuffle_partitions=8": "shuffle_partitions=2"},
 }
