@@ -16,9 +16,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from minicluster.testing import Running
-from tests.support import all_types
+from tests.support import all_types, wire_rows
 from tests.support.examples import example, settings_of
 from tests.support.helpers import ON_STRIKE, ContextOf, StreamOf, adopt, another_process
+from tests.support.wire_rows import Pool, Rowset
 from ytstream.cluster.client import Client
 from ytstream.connector import choose_connector, compile_java
 from ytstream.connector.java import class_name, each
@@ -32,8 +33,8 @@ from ytstream_tools.testing.job_stream import Stream, wait
 pytestmark = pytest.mark.spark
 
 ROWS = 400
-#: Rows of random values in one batch, and in one request: the minicluster takes seconds for them.
-PIECE = 5_000
+#: Rows of random values in one batch, and in one request.
+PIECE = 20_000
 
 
 def test_the_sources_compile_with_this_spark(spark: SparkSession) -> None:
@@ -58,50 +59,77 @@ def test_both_write_equal_tables_of_random_values(
     context_of: ContextOf, spark: SparkSession, root: str
 ) -> None:
     for connector in (OWN, SPYT):
-        _pass_through(context_of("transactional"), spark, root, connector, ROWS)
+        context = _all_types(context_of("transactional"), root, connector)
+        adopt(spark, context)
+        stream = Stream(context, example("transactional", "map").sample, spark)
+        _send_and_compare(context, random.Random(20_260_101), ROWS, stream.drain)
 
 
 @pytest.mark.journey  # `make test` has the same with few rows, above
 @pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
 @pytest.mark.parametrize("rows", [2_000_000])
 def test_many_rows_of_random_values_come_out_as_they_went_in(
-    context_of: ContextOf, spark: SparkSession, root: str, connector: str, rows: int
+    context_of: ContextOf,
+    spark: SparkSession,
+    cluster: Running,
+    root: str,
+    connector: str,
+    rows: int,
 ) -> None:
-    _pass_through(context_of("transactional"), spark, root, connector, rows)
+    """The rows go in pieces, which are trimmed once they were compared: memory holds one of them.
 
-
-def _pass_through(
-    context: JobContext, spark: SparkSession, root: str, connector: str, count: int
-) -> None:
-    """Run a job that passes on its rows; fail unless its output has the rows of its queue.
-
-    The rows go in pieces, which are trimmed once they were compared: memory holds one of them.
+    Both connectors get the same rows.
     """
-    job, rng = all_types.job("map"), random.Random(20_260_101)
+    rng, address = random.Random(20_260_101), cluster.rpc[0]
+    context = _all_types(context_of("transactional"), root, connector)
+    client, queue, output = context.client, context.settings.queues[0], context.settings.output
+    stream = Stream(context, example("transactional", "map").sample, spark)
+    adopt(spark, context)
+    stream.recover()
+    with stream.running() as query:
+        _send_and_compare(context, rng, PIECE, lambda: wait(drained(context), query))
+        pool = Pool(*(_pulled(address, client, path) for path in (queue, output)))
+        for first in range(PIECE, rows, PIECE):
+            for path in (queue, output):
+                _trim(client, path)
+            before = _tablet_rows(client, output)
+            sent, expected = pool.rows(rng, range(first, min(first + PIECE, rows)))
+            wire_rows.insert(address, queue, pool.names, sent)
+            wait(drained(context), query)
+            found = wire_rows.pull(address, output, before, _tablet_rows(client, output))
+            assert sorted(pool.own(found)) == sorted(expected)
+
+
+def _all_types(context: JobContext, root: str, connector: str) -> JobContext:
+    """Provision a job that passes on its rows, with a column of each type."""
+    job = all_types.job("map")
     settings = settings_of(job, f"{root}/{connector}", proxy=context.settings.proxy)
     settings = replace(settings, connector=connector, max_rows_per_partition=PIECE)
     context = replace(context, settings=settings, job=job)
     job_objects.provision(context)
-    adopt(spark, context)
-    stream = Stream(context, example("transactional", "map").sample, spark)
-    stream.recover()
-    with stream.running() as query:
-        for first in range(0, count, PIECE):
-            sent = _random_rows(rng, range(first, min(first + PIECE, count)))
-            stamped = [{**row, "at": all_types.START, "$tablet_index": 0} for row in sent]
-            context.client.insert_rows(settings.queues[0], stamped)
-            wait(drained(context), query)
-            found = [*context.client.select_rows(f"* from [{settings.output}]")]
-            assert _comparable(found) == _comparable(sent)
-            for path in (settings.queues[0], settings.output):
-                _trim(context.client, path)
+    return context
+
+
+def _send_and_compare(
+    context: JobContext, rng: random.Random, count: int, drain: Callable[[], object]
+) -> None:
+    """Put rows into the queue; fail unless the output has them."""
+    sent = _random_rows(rng, range(count))
+    stamped = [{**row, "at": all_types.START, "$tablet_index": 0} for row in sent]
+    context.client.insert_rows(context.settings.queues[0], stamped)
+    drain()
+    found = [*context.client.select_rows(f"* from [{context.settings.output}]")]
+    assert _comparable(found) == _comparable(sent)
+
+
+def _pulled(address: str, client: Client, path: str) -> Rowset:
+    ends = _tablet_rows(client, path)
+    return wire_rows.pull(address, path, [0] * len(ends), ends)
 
 
 def _trim(client: Client, path: str) -> None:
-    tablets = [*range(int(client.get(f"{path}/@tablet_count")))]
-    infos = client.get_tablet_infos(path, tablets)["tablets"]
-    for tablet, info in zip(tablets, infos, strict=True):
-        client.trim_rows(path, tablet, int(info["total_row_count"]))
+    for tablet, count in enumerate(_tablet_rows(client, path)):
+        client.trim_rows(path, tablet, count)
 
 
 def _comparable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
