@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 from .search import Result, search
 from .state import NOBODY, State, Step
-from .variants import CASES, FAULTS, MUTANTS, Model
+from .variants import CASES, CONNECTORS, FAULTS, MUTANTS, Model
 
 _WIDE = "{:>2}  {:9} {:45} {:48} {:24} {}"
 
@@ -29,11 +30,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     print(f"{'':34} {'states':>9} {'seconds':>8}  found")
     if not options.mutant:
-        for guarantee, job in CASES:
-            model = replace(bounds, guarantee=guarantee, job=job, kinds=tuple(options.kinds))
+        for (guarantee, job), connector in product(CASES, options.connector):
+            model = replace(
+                bounds,
+                guarantee=guarantee,
+                job=job,
+                connector=connector,
+                kinds=tuple(options.kinds),
+            )
             result = search(model)
             failures += bool(result.wrong)
-            print(_line(f"{guarantee}, {job}", result), flush=True)
+            print(_line(f"{guarantee}, {job}, {connector}", result), flush=True)
             print(told(result), end="")
     for name in options.mutant or MUTANTS:
         result = search(MUTANTS[name].model(name, bounds))
@@ -48,6 +55,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         default = getattr(Model(), name)
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default)
     parser.add_argument("--kinds", nargs="+", choices=FAULTS, default=list(Model().kinds))
+    parser.add_argument("--connector", nargs="+", choices=CONNECTORS, default=[*CONNECTORS])
     parser.add_argument("--mutant", nargs="+", choices=MUTANTS, help="search these alone")
     return parser.parse_args(arguments)
 

@@ -56,6 +56,8 @@ def plan(model: Model, state: State, number: int) -> Steps:
     driver, batch = state.drivers[number], state.drivers[number].batch
     folder = own(model, state, driver)
     start = driver.start if model.replays else state.consumer
+    if driver.advanced >= 0:
+        start = driver.advanced
     most = min(start + model.most_rows, model.rows)
     ends = [end for end in range(start + 1, most + 1) if end != driver.end]
     if model.stateful and start == model.rows and not _closed(model, folder, batch):
@@ -67,7 +69,7 @@ def plan(model: Model, state: State, number: int) -> Steps:
     if batch in dict(folder.offsets):
         yield refused(model, state, number, names, f"offsets/{batch} exists")
         return
-    if model.replays and batch:
+    if model.replays and batch and not model.is_own:
         names = ("plan", "write offsets", "confirm")
         confirm = Write("confirm", number, consumer=min(driver.end, model.rows))
         state = applied(model, state, confirm)
@@ -178,7 +180,7 @@ def commit(model: Model, state: State, number: int) -> Steps:
         fewer = state._replace(faults=state.faults - 1)
         unmoved = applied(model, fewer, write._replace(consumer=-1))
         step = step._replace(note=f"{step.note}: SPYT has not advanced the consumer")
-        yield step, moved(unmoved, number, then)
+        yield step, moved(unmoved, number, then._replace(advanced=driver.advanced))
 
 
 def write_head_outside(model: Model, state: State, number: int) -> Steps:
@@ -274,6 +276,7 @@ def _next_batch(model: Model, driver: Driver) -> Driver:
         batch=driver.batch + 1,
         start=start,
         end=driver.end,
+        advanced=min(driver.end, model.rows) if model.is_own and not model.replays else -1,
         checked=driver.checked,
     )
 

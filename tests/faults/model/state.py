@@ -63,6 +63,7 @@ class Driver(NamedTuple):
     end: int = 0  #: of the batch, or of the last one; one more than there are rows: windows close
     consumer: int = 0
     conflict: bool = False  #: after T was opened, another transaction wrote a row that T writes
+    advanced: int = -1  #: where the last T of this query has moved it; of our own connector
     checked: bool = False  #: of the mutant cached_check: a batch of this query was checked
 
 

@@ -9,7 +9,15 @@ import pytest
 
 from tests.faults.model.__main__ import told
 from tests.faults.model.search import search
-from tests.faults.model.variants import CASES, FAULTS, GUARANTEES, MUTANTS, STEPS, Model
+from tests.faults.model.variants import (
+    CASES,
+    CONNECTORS,
+    FAULTS,
+    GUARANTEES,
+    MUTANTS,
+    STEPS,
+    Model,
+)
 
 #: Mutants whose search takes seconds.
 LONG = {"no_check", "number_alone", "start_unchecked"}
@@ -17,9 +25,10 @@ LONG = {"no_check", "number_alone", "start_unchecked"}
 SAMPLE = ("transactional", "stateful")
 
 
+@pytest.mark.parametrize("connector", CONNECTORS)
 @pytest.mark.parametrize(("guarantee", "job"), CASES)
-def test_no_fault_breaks_the_protocol(guarantee: str, job: str) -> None:
-    result = search(Model(guarantee, job, starts=2, faults=1))
+def test_no_fault_breaks_the_protocol(guarantee: str, job: str, connector: str) -> None:
+    result = search(Model(guarantee, job, connector, starts=2, faults=1))
     assert not result.wrong, told(result)
 
 

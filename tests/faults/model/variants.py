@@ -53,6 +53,12 @@ GUARANTEES = {
     "replaying": "outputs first; then one transaction writes the head; SPYT moves the consumer",
 }
 
+#: They differ in where the consumer is moved, and in who asks where it is.
+CONNECTORS = {
+    "spyt": "SPYT's source asks for the consumer in each T; without T it moves the consumer again",
+    "own": "ours begins where the last T has moved the consumer; without T it never moves it",
+}
+
 #: What a user may combine: the runtime refuses a key without the transaction, see MUTANTS.
 CASES = tuple(pair for pair in product(GUARANTEES, JOBS) if pair != ("replaying", "keyed"))
 
@@ -63,6 +69,7 @@ class Model:
 
     guarantee: str = "transactional"
     job: str = "stateful"
+    connector: str = "spyt"
     mutant: str = ""
     kinds: tuple[str, ...] = tuple(FAULTS)
     rows: int = 3
@@ -74,6 +81,10 @@ class Model:
     @property
     def replays(self) -> bool:
         return self.guarantee == "replaying"
+
+    @property
+    def is_own(self) -> bool:
+        return self.connector == "own"
 
     @property
     def empties(self) -> bool:
