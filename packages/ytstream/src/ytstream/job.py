@@ -100,7 +100,9 @@ class Job:
     #: You cannot change it without `rewind`.
     shuffle_partitions: int = 8
     #: For jobs with state: the log and an alert warn above this size of the state in all executors
-    #: together: RocksDB's files on their disks, or their memory with `state_store = "memory"`.
+    #: together: RocksDB's files on their disks, or their memory with `state_store = "memory"`. A
+    #: start reads all files from Cypress. Measured: 45 bytes for each id of `deduplicate` (uuids),
+    #: 20 for each key of `aggregate` (numbers), so the default is 12 or 27 million of them.
     large_state_bytes: int = 512 * 1024**2
     #: The job ends after this many failures without a batch in between. On the cluster, YTsaurus
     #: also restarts the operation (spark.ytsaurus.driver.maxFailures).
