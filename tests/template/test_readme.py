@@ -29,6 +29,7 @@ from ytstream import cli
 from ytstream.commands.registry import registry
 from ytstream.log import Event
 from ytstream.provisioning.job_objects import LOCAL_QUEUE_TABLETS
+from ytstream.settings.job_settings import load
 from ytstream_tools.demo.crash_scenario import BATCHES
 from ytstream_tools.demo.demo_text import may_repeat
 from ytstream_tools.status import alert_rules
@@ -143,8 +144,19 @@ def test_every_target_they_name_exists(project: Path) -> None:
     targets = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
     assert named <= {*targets}
     variables = set(re.findall(r"`make [a-z-]+ ([A-Z]+)=", both(project)))
-    assert variables == {"TO", "COUNT", "REPLACE"}
+    assert variables == {"TO", "COUNT", "REPLACE", "CONFIG"}
     assert all(re.search(rf"^#   {name}=", makefile, re.MULTILINE) for name in variables)
+
+
+def test_its_configuration_of_a_laptop_is_valid(project: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", (project / "README.md").read_text(), re.DOTALL)
+    (file := project / "config/laptop.toml").write_text(text)
+    try:
+        found = load(file, {})
+    finally:
+        file.unlink()
+    assert found.queues == load(project / "config/local.toml", {}).queues
+    assert found.submit.driver_memory == "768m"
 
 
 def test_every_file_they_name_exists(project: Path) -> None:
@@ -154,7 +166,7 @@ def test_every_file_they_name_exists(project: Path) -> None:
     of_the_template = {"docs/cluster.md", "docs/upgrading.md"}
     assert all((ROOT / name).is_file() for name in of_the_template)
     pages |= of_the_template
-    pages.add("config/staging.toml")  # one that an owner may add
+    pages |= {"config/staging.toml", "config/laptop.toml"}  # an owner may add them
     named = set(re.findall(r"`([\w./*-]+\.(?:py|toml|md))`", both(project))) - pages
     assert {"sample/rows.py", "config/production.toml", "tests/test_job.py"} <= named
     for name in named:
@@ -363,7 +375,7 @@ def test_its_commands_fill_the_queue_of_a_minicluster(tmp_path: Path, variant: V
         shown = [said(sys.executable, "-m", package, word) for word in words.split()]
         # How long the rows have waited is the clock's affair.
         both = shown[-1].replace(cluster.http, LOCAL), (project / "README.md").read_text()
-        clock = re.compile(r"\b\d+( s)?$", re.MULTILINE)
+        clock = re.compile(r" +\d+( s)?$", re.MULTILINE)
         printed, page = (clock.sub("N", text) for text in both)
         assert f"```text\n{printed}```\n" in page
 

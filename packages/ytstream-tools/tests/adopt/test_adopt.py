@@ -160,10 +160,12 @@ def test_windows_need_no_group(tmp_path: Path) -> None:
     rows = [{"at": row["at"], "celsius": row["cents"] / 7} for row in _orders(40)]
     columns = resolved("QUEUE", [Column("at", "timestamp"), Column("celsius", "double")])
     project = generate(tmp_path, processing="window")
-    _adopt(project, SourceRows("orders", columns, [], rows), _job("window"))
+    said = _adopt(project, SourceRows("orders", columns, [], rows), _job("window"))
+    assert "│ 2024-01-01T00:00:02Z │" in said
     _lint(project)
     text = (project / "src/bids_stream/transform.py").read_text()
     assert '.groupBy(F.window("at", WINDOW))' in text
+    assert 'the sample is about 4 windows long.\nWINDOW = "10 seconds"' in text
     names = [column.name for column in _tables(project)["OUTPUTS"]["output"]]
     assert names == ["window_start", "window_end", "rows"]
 
@@ -283,7 +285,7 @@ def test_300_columns_are_all_there_and_the_preview_is_short(
     said = _adopt(project, queue_source.read(client, path, 100, Take.NEWEST))
     assert len(_tables(project)["QUEUE"]) == 300
     assert yson_rows.read(project / "sample/rows.yson") == rows
-    assert "and 294 columns more" in said
+    assert "and 294 more columns" in said
     assert "column_299" not in said
     _lint(project)
 

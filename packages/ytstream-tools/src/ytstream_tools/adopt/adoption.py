@@ -16,11 +16,12 @@ from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Job
-from ytstream.schema.columns import spelled
+from ytstream.schema.columns import Column, spelled, type_name
 from ytstream.schema.string_values import shown
 from ytstream.text_table import counted
 
 from ..demo import yson_rows
+from ..demo.event_times import UNITS, microseconds
 from ..demo.event_times import text as time_text
 from ..demo.saved_rows import period_us
 from . import masks, owned_files, proposals
@@ -186,10 +187,10 @@ def show(console: Console, starter: Starter, files: Sequence[PlannedFile]) -> No
     chosen = source.columns[:_COLUMNS]
     table = Table(*(escape(f"{column.name}\n{spelled(column.type)}") for column in chosen))
     for row in source.rows[:_ROWS]:
-        table.add_row(*(escape(_short(row[column.name])) for column in chosen))
+        table.add_row(*(escape(_short(row[column.name], column)) for column in chosen))
     console.print(table)
     if more := len(source.columns) - len(chosen):
-        console.print(f"and {counted(more, 'column')} more")
+        console.print(f"and {more} more column{'s' * (more > 1)}")
     for left in source.left_out:
         console.print(f"left out: {left.name}, {left.type}: {left.why}", markup=False)
     for line in _proposed(starter):
@@ -227,6 +228,9 @@ def _next(starter: Starter, files: Sequence[PlannedFile]) -> Iterator[str]:
     yield "Next: make them, sample/ and tests/ fit QUEUE, then `make lint test demo`."
 
 
-def _short(value: object) -> str:
-    text = shown(value)
+def _short(value: object, column: Column) -> str:
+    kind = type_name(column.type)
+    is_time = kind in UNITS and isinstance(value, int)
+    at = microseconds(value, kind) if is_time else None
+    text = shown(value) if at is None else time_text(at)
     return text if len(text) <= _VALUE else f"{text[: _VALUE - 3]}..."

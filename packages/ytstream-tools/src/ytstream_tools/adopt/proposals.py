@@ -32,7 +32,7 @@ _LENGTHS = {
     30 * 86_400: "30 days",
     365 * 86_400: "365 days",
 }
-#: About so many windows in the sample.
+#: At most so many windows in the sample.
 _WINDOWS = 20
 #: Rows of one group, at least, on the average.
 _GROUP = 3
@@ -95,11 +95,20 @@ class Proposals:
         return self.event_time.first_us if self.event_time else 0
 
     @property
+    def _span(self) -> int:
+        """The seconds from the first event time to the last."""
+        times = self.event_time
+        return (times.last_us - times.first_us) // _SECOND if times else 0
+
+    @property
     def window(self) -> str:
         """A length of windows such that the sample fills several."""
-        times = self.event_time
-        span = (times.last_us - times.first_us) if times else 0
-        return nearest(span // _SECOND // _WINDOWS)
+        return nearest(self._span // _WINDOWS)
+
+    @property
+    def windows(self) -> int:
+        """About how many windows of this length the sample fills."""
+        return max(round(self._span / seconds_of(self.window)), 1)
 
     @property
     def lateness(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ytstream.job import Job
 from ytstream.schema.columns import Column, spelled
 from ytstream.schema.spark_types import never_written
+from ytstream.text_table import counted
 
 from ..demo.event_times import text as time_text
 from ..testing.approved_outputs import TEST
@@ -242,7 +243,8 @@ class Starter:
             '        F.col("window.start").alias("window_start"),\n'
             '        F.col("window.end").alias("window_end"),\n        "rows",\n    )\n)'
         )
-        length = "#: The length of a window. A proposal: the sample has about 20 of them.\n"
+        windows = counted(self.found.windows, "window")
+        length = f"#: The length of a window. A proposal: the sample is about {windows} long.\n"
         return _TRANSFORM.format(
             constants=f'\n{self._hints()}\n\n{hint}{length}WINDOW = "{self.found.window}"\n'
             + self._watermark(times),

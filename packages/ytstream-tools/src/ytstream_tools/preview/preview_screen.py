@@ -44,7 +44,8 @@ def screen(
 def _table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> Table:
     chosen = columns[:_COLUMNS]
     more = len(columns) - len(chosen)
-    table = Table(title=title, caption=f"and {more} columns more" if more else None)
+    caption = f"and {more} more column{'s' * (more > 1)}" if more else None
+    table = Table(title=title, caption=caption)
     for column in chosen:
         table.add_column(escape(column.name.removeprefix("$")), overflow="fold")
     for row in rows:
