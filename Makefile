@@ -161,8 +161,8 @@ lint: installed-4.1 ## ruff, mypy --strict, the layers of the packages, the word
 	@$(BIN)/lint-imports pyproject.toml --no-cache --no-logo
 	@$(BIN)/python -m tools.prose
 
-audit: installed-4.1 installed-tools ## zizmor, over this repository's workflow and the generated ones
-	@$(BIN)/python -m tools.audit "$(VENV_TOOLS)/bin/zizmor"
+audit: installed-4.1 installed-tools ## zizmor and jactionlint, over this repository's workflows and the generated ones
+	@$(BIN)/python -m tools.audit "$(VENV_TOOLS)/bin/zizmor" "$(VENV_TOOLS)/bin/jactionlint"
 
 site: installed-4.1 installed-tools ## the documentation as a site, in build/site; a link that leads nowhere ends it
 	@$(BIN)/python -m tools.site "$(VENV_TOOLS)/bin/zensical"

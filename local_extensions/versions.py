@@ -39,7 +39,7 @@ LOCKS = {
     "spark-4.1": Lock("dev", "4.1", 940),
     "spark-3.5-sessions": Lock("sessions", "3.5", 940),
     "spark-3.5": Lock("dev", "3.5", 780),
-    "tools": Lock("tools", "", 150),
+    "tools": Lock("tools", "", 170),
 }
 
 
@@ -111,6 +111,7 @@ PINS = (
     # What `make site` and `make audit` need, in .venv-tools: no test waits for it.
     Pin("zensical", "0.0.73", "tools", "0.0.74 and later need zensical-ui, which mirrors lack"),
     Pin("zizmor", "1.32.0", "tools", "audits the workflows, ours and the generated ones"),
+    Pin("jactionlint", "2.3.0", "tools", "actionlint's maintained fork, with its binary"),
     # What CI services run. Actions by commit: whoever moves a tag does not change what runs. Each
     # commit was compared with the tag in a stored copy of the action's repository.
     Pin("runner", "ubuntu-24.04", "ci", "a named image: ubuntu-latest moves"),

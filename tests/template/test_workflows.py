@@ -22,7 +22,7 @@ from ytstream_tools.replay.rehearsal import DIFFERS
 OURS = ROOT / ".github/workflows/ci.yml"
 REAL = ROOT / ".github/workflows/real.yml"
 PAGES = ROOT / ".github/workflows/pages.yml"
-ZIZMOR = ROOT / ".venv-tools/bin/zizmor"
+ZIZMOR, JACTIONLINT = (ROOT / ".venv-tools/bin" / name for name in ("zizmor", "jactionlint"))
 _USES = re.compile(r"uses: (\S+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$", re.MULTILINE)
 
 
@@ -207,9 +207,20 @@ def test_a_project_has_the_bot_of_its_service(generate: Generate, ci: str) -> No
 
 
 @pytest.mark.slow
-def test_zizmor_finds_nothing_here_and_in_generated_projects() -> None:
+def test_nothing_is_found_here_and_in_generated_projects() -> None:
     assert ZIZMOR.is_file(), "call `make installed-tools`"
-    assert audit.main(str(ZIZMOR)) == 0
+    assert audit.main(str(ZIZMOR), str(JACTIONLINT)) == 0
+
+
+@pytest.mark.parametrize(("zizmor", "jactionlint"), [("true", "false"), ("false", "true")])
+def test_a_finding_of_one_of_both_is_one(zizmor: str, jactionlint: str) -> None:
+    assert audit.main(zizmor, jactionlint) == 1
+
+
+def test_each_workflow_and_the_settings_of_dependabot_are_linted(generate: Generate) -> None:
+    assert audit.files(ROOT) == sorted(ROOT.glob(".github/workflows/*"))
+    made = audit.files(generate(ci="github"))
+    assert [file.name for file in made] == ["dependabot.yml", "ci.yml", "release.yml"]
 
 
 @pytest.mark.slow
@@ -231,4 +242,28 @@ def test_zizmor_finds_a_planted_fault(
     words = [str(ZIZMOR), *audit.WORDS, str(file)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode != 0
+    assert f"[{rule}]" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("  pull_request:\n", "  pull_requests:\n", "unknown-event"),
+        ("timeout-minutes: 30", "timeout-minute: 30", "workflow-syntax"),
+        ("${{ github.workflow }}", "${{ github.workflows }}", "undefined-property"),
+        ("          python-version:", "          pythonversion:", "unknown-action-input"),
+        ('cron: "17 6 * * 1"', 'cron: "17 6 * * 8"', "invalid-cron"),
+    ],
+)
+def test_jactionlint_finds_a_planted_fault(
+    generate: Generate, tmp_path: Path, old: str, new: str, rule: str
+) -> None:
+    file = generate(ci="github") / ".github/workflows/ci.yml"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    words = [str(JACTIONLINT), *audit.LINT_WORDS, str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
     assert f"[{rule}]" in done.stdout
