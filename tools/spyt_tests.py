@@ -10,10 +10,12 @@ is 0 if every file could be run. docs/real.md says what passes and why the other
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from tools import conformance, spyt_plugin
 from tools.conformance import Answers
 from tools.example import ROOT
 from ytstream.settings import environment as variables
+from ytstream_tools.demo.guard import guarded
 
 #: All of the folder, the quick ones first.
 FILES = (
@@ -61,13 +64,16 @@ def run_file(checkout: Path, name: str) -> Answers:
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
+                start_new_session=True,  # a group with the drivers that the tests start
             )  # fmt: skip
             try:
-                process.wait(LIMIT_SECONDS)
+                with guarded(group=process.pid):
+                    process.wait(LIMIT_SECONDS)
             except subprocess.TimeoutExpired:
                 return Answers(problem=f"not done after {LIMIT_SECONDS} s, see {log}")
             finally:
-                process.kill()
+                with suppress(ProcessLookupError):  # nothing of the group is left
+                    os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if not report.is_file():
             return Answers(problem=f"pytest ended with {process.returncode}, see {log}")
@@ -117,6 +123,20 @@ def _count(one: Answers) -> int:
     return one.agree + one.skipped + len(one.differing)
 
 
+def run(words: Sequence[str]) -> int:
+    """Do what the words of the command line say; return the exit code."""
+    if not words:
+        print("usage: python -m tools.spyt_tests CHECKOUT [FILE ...]", file=sys.stderr)
+        return 1
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background ignores the first
+        signal.signal(number, signal.default_int_handler)
+    try:
+        return main(words)
+    except KeyboardInterrupt:
+        print("interrupted: pytest and its minicluster are stopped", file=sys.stderr)
+        return 130
+
+
 def main(words: Sequence[str]) -> int:
     """Run the files; return the exit code."""
     checkout, names = Path(words[0]).absolute(), words[1:] or FILES
@@ -136,6 +156,4 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit("usage: python -m tools.spyt_tests CHECKOUT [FILE ...]")
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:]))

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,6 +53,21 @@ def test_it_hangs():
 """
 
 
+#: It says which processes are there, at once, and waits with a driver.
+HANGING = """
+import json
+import os
+import subprocess
+
+def test_it_hangs():
+    driver = subprocess.Popen(["sleep", "300"])
+    with open("started.new", "w") as file:
+        json.dump([os.getpgrp(), int(os.environ["PROXY_PORT"])], file)
+    os.rename("started.new", "started.json")
+    driver.wait()
+"""
+
+
 def test_a_folder_that_is_no_checkout_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -54,24 +77,82 @@ def test_a_folder_that_is_no_checkout_is_named(
     )
 
 
+def _write_checkout(folder: Path, test: str) -> None:
+    tests, common = folder / "e2e-test" / "tests", folder / "e2e-test" / "common"
+    tests.mkdir(parents=True)
+    common.mkdir()
+    (common / "__init__.py").touch()
+    (common / "cluster_utils.py").write_text("DEFAULT_SPARK_CONF = {}\n")
+    (common / "cypress.py").write_text(CYPRESS)
+    (tests / "conftest.py").touch()
+    (tests / "utils.py").write_text(UTILS)
+    (tests / "test_toy.py").write_text(test)
+
+
 @pytest.mark.slow
 def test_a_file_is_run_on_a_minicluster_with_what_it_assumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spyt_tests, "WORK", tmp_path / "work")
     monkeypatch.setenv(spyt_plugin.LIMIT, "1")
-    tests, common = tmp_path / "e2e-test" / "tests", tmp_path / "e2e-test" / "common"
-    tests.mkdir(parents=True)
-    common.mkdir()
-    (common / "__init__.py").touch()
-    (common / "cluster_utils.py").write_text("DEFAULT_SPARK_CONF = {}\n")
-    (common / "cypress.py").write_text(CYPRESS)
-    (tests / "utils.py").write_text(UTILS)
-    (tests / "test_toy.py").write_text(TEST)
+    _write_checkout(tmp_path, TEST)
     found = spyt_tests.run_file(tmp_path, "test_toy.py")
     assert (found.agree, found.problem) == (1, "")
     assert [*found.differing] == ["test_toy.py::test_it_fails", "test_toy.py::test_it_hangs"]
     assert "not done after 1 s" in found.differing["test_toy.py::test_it_hangs"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)]
+)
+def test_an_end_of_the_tool_is_one_of_all_that_it_started(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    _write_checkout(tmp_path, HANGING)
+    words = [str(tmp_path), "test_toy.py"]
+    folder = f"spyt_tests.WORK = __import__('pathlib').Path({str(tmp_path)!r}, 'work')"
+    tool = subprocess.Popen(
+        [sys.executable, "-c", f"from tools import spyt_tests; {folder}; "
+         f"raise SystemExit(spyt_tests.run({words!r}))"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    try:
+        started = tmp_path / "work" / "started.json"
+        _wait_until(lambda: started.is_file() or tool.poll() is not None)
+        group, port = json.loads(started.read_text())
+        assert _listens(port)
+        tool.send_signal(number)
+        _, error = tool.communicate(timeout=60)
+    finally:
+        tool.kill()
+    assert tool.returncode == code
+    assert ("interrupted: pytest and its minicluster are stopped\n" in error) == (code == 130)
+    # SIGKILL is noticed by others, a moment later.
+    _wait_until(lambda: not _is_alive(group) and not _listens(port))
+
+
+def _wait_until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)  # processes of other processes have no event to wait for
+
+
+def _is_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_the_results_are_a_table_with_each_failure_below_it() -> None:
