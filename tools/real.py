@@ -184,7 +184,8 @@ def parser() -> argparse.ArgumentParser:
 
 def run(words: Sequence[str]) -> int:
     """Do what the words of the command line say; return the exit code."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background ignores the first
+        signal.signal(number, signal.default_int_handler)
     given = parser().parse_args(words)
     try:
         return main(given)

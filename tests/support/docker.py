@@ -3,7 +3,8 @@
     python tests/support/docker.py WORD...
 
 The folder DOCKER_STAND_IN holds a file for each container, which is removed with it, and `calls`.
-DOCKER_STAND_IN_FAILS names a command that fails, such as `run`. The minicluster gets the port of
+DOCKER_STAND_IN_FAILS names a command that fails, such as `run`. With DOCKER_STAND_IN_GATE, `run`
+waits until the file of that name is there. The minicluster gets the port of
 `--proxy-port`; other arguments of the image have no meaning for it.
 """
 
@@ -15,12 +16,13 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 FOLDER, FAILS = "DOCKER_STAND_IN", "DOCKER_STAND_IN_FAILS"
-OPERATIONS = "DOCKER_STAND_IN_OPERATIONS"
+OPERATIONS, GATE = "DOCKER_STAND_IN_OPERATIONS", "DOCKER_STAND_IN_GATE"
 DIGEST = f"ghcr.io/ytsaurus/local@sha256:{'0' * 64}"
 
 
@@ -68,6 +70,8 @@ def main(words: Sequence[str]) -> int:
 
 
 def _run(state: Path, words: Sequence[str]) -> None:
+    while (gate := os.environ.get(GATE)) and not os.path.exists(gate):
+        time.sleep(0.05)
     name = words[words.index("--name") + 1]
     port = words[len(words) - 1 - words[::-1].index("--proxy-port") + 1]
     more = ["--operations"] if os.environ.get(OPERATIONS) else []

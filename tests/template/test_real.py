@@ -122,6 +122,30 @@ def test_an_interrupt_leaves_no_container(
     assert not (tmp_path / "report").exists()
 
 
+@pytest.mark.slow
+def test_an_interrupt_of_a_start_leaves_no_container(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(docker.GATE, str(gate := tmp_path / "gate"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tools.real", *_words(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while "run" not in [words[0] for words in docker.calls(state)]:
+        assert process.poll() is None
+        time.sleep(0.05)  # another process writes the file
+    process.send_signal(signal.SIGTERM)
+    gate.touch()  # Docker goes on: it would start the container in any case
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, "interrupted: the container is removed\n")
+    assert docker.containers(state) == []
+    assert [words[0] for words in docker.calls(state)] == ["pull", "run", "rm"]
+
+
 def test_without_docker_one_line_says_how_to_name_a_cluster(tmp_path: Path) -> None:
     done = _called(*_words(tmp_path), path=str(tmp_path))
     assert (done.returncode, done.stdout) == (1, "")
