@@ -100,8 +100,9 @@ def _page(found: Stored, pictures: Mapping[str, str]) -> Iterator[str]:
     yield "Each was measured on other machines, so you cannot compare the lines with each other."
     yield ""
     yield from page_tables.prices(cases)
-    yield from _section("Every round")
-    yield from page_tables.rounds(cases)
+    yield from _section("Load of the machine")
+    yield from page_tables.load(cases)
+    yield "`bench/results/` has every round."
 
 
 def _head(found: Stored) -> Iterator[str]:

@@ -41,11 +41,11 @@ Why goals were missed:
 million rows of a `transactional` `map` take 6.4 CPU seconds in the job and 5.0 in the \
 minicluster, 11.4 and 3.6 with SPYT's example. So no job could be faster than 200,000 rows per \
 second here. Spark alone (`noop`) takes 2.5 of the job's 6.4 seconds. The other cases were \
-measured before the minicluster took written rows in a third of the time.
+measured before the minicluster became three times as fast at taking written rows.
 - **Requests.** A batch of 120,000 rows and four tablets sends 24 requests, a batch of few rows \
 20. Rows name their tablet, so a request brings 5,000 rows to each tablet of the output.
-- **REJECT** costs CPU time, 7.8 seconds per million rows instead of 5.6. The rejected rows come \
-to the driver with the results of the tasks, and one request writes them. Per row, the aggregate \
+- **REJECT** costs CPU time, 7.8 seconds per million rows instead of 5.6. The rejected rows reach \
+the driver with the results of the tasks, and one request writes them. Per row, the aggregate \
 that gathers them takes 2.4 microseconds (Spark's ScalaAggregator), and the counts take 1.2 \
 (CollectMetrics).
 - **State.** Most of a `window` is Spark's own work: without any input and output it processes 1.2 \
@@ -62,7 +62,7 @@ commit of the first batch.
 """
 CHOSEN = {
     "curve-rows": (
-        "a batch has a fixed cost, which more rows share. So the default trigger is 5 s, and a "
+        "a batch has a fixed cost, however many rows it has. So the default trigger is 5 s, and a "
         "batch takes up to 20 000 rows per partition."
     ),
     "curve-tablets": (

@@ -39,7 +39,7 @@ def overview(cases: Stored) -> Iterator[str]:
         base, job = next(iter(measured.values())), measured[JOB]
         is_base = base is job
         rows.append((
-            f"[{found['title']}](#every-round) `{name}`",
+            f"[{found['title']}](#load-of-the-machine) `{name}`",
             "" if is_base else base.name,
             Spread.of(job.rates).text("{:,.0f}"),
             "" if is_base else relative_to(base, job, rates).text(),
@@ -177,18 +177,12 @@ def prices(cases: Stored) -> Iterator[str]:
     yield from table(*rows, *PRICES)
 
 
-def rounds(cases: Stored) -> Iterator[str]:
-    """Yield every round of every case, and how busy the machine was."""
+def load(cases: Stored) -> Iterator[str]:
+    """Yield how busy the machine was during every case. bench/results has every round."""
+    rows: list[Sequence[str]] = [("case", "rows per batch", "the machine")]
     for name, found in cases.items():
-        count = len(found["rounds"])
-        rows: list[Sequence[str]] = [("variant", "", *map(str, range(1, count + 1)))]
-        for way in ways(found).values():
-            rows.append((way.name, "rows per second", *(f"{rate:,.0f}" for rate in way.rates)))
-            seconds = (f"{value:.2f}" for value in way.own)
-            rows.append((way.name, "CPU seconds per million", *seconds))
-        yield f"`{name}`, batches of {found['batch_rows']:,} rows: {busy(found).text}."
-        yield ""
-        yield from table(*rows)
+        rows.append((f"`{name}`", f"{found['batch_rows']:,}", busy(found).text))
+    yield from table(*rows)
 
 
 def eight() -> Iterator[str]:

@@ -47,7 +47,7 @@ ON_STRIKE = {"code": 1, "message": "the tablet is on strike"}
 SILENT = SimpleNamespace(recentProgress=list)
 
 #: The last line of a `migrate` that has changed something.
-MIGRATED = "done: the next start continues where the job was"
+MIGRATED = "done: the next start continues where the job stopped"
 
 #: Every setting that some job gives its session.
 _SESSION_KEYS = {

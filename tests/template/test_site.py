@@ -31,7 +31,7 @@ def test_the_first_page_shows_what_to_paste_before_all_else() -> None:
     assert "def transform(" in screen
     assert "demo.svg" in screen
     before = README[: README.index("## Choose")]
-    for words in ("## What it costs", "never shown on a real cluster"):
+    for words in ("## What it costs", "nothing on a real cluster"):
         assert words in before
 
 

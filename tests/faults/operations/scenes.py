@@ -314,7 +314,7 @@ def _replaced(here: Site, *, sends: bool) -> subprocess.CompletedProcess[str]:
     former = here.driver().id
 
     def send() -> None:
-        here.wait("the former version's end", partial(_former_has_ended, here, former))
+        here.wait("the previous version's end", partial(_former_has_ended, here, former))
         here.send(ROWS)
 
     with ThreadPoolExecutor(1) as pool:

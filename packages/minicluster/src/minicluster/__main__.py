@@ -35,7 +35,7 @@ BEAT = 0.1
 """Seconds between two looks of the scheduler at the clock; requests make it look as well."""
 
 BANNER = """\
-minicluster: YTsaurus in memory, for development; Ctrl-C stops it and forgets everything.
+minicluster: in-memory YTsaurus for development; Ctrl-C stops it and discards all data.
 
   HTTP   http://{http}
   RPC    {rpc}
@@ -47,11 +47,11 @@ minicluster: YTsaurus in memory, for development; Ctrl-C stops it and forgets ev
 """
 OPERATIONS = """\
 
-  Vanilla operations run: their jobs are processes of this machine and of this user.
+  Vanilla operations are enabled: their jobs run on this machine, as processes of your user.
   Not enforced: limits of memory and CPU, pools, users, networks and hosts of their own.
   Folders of the jobs: {folder}
-  Python of the jobs:  {python}
-  Java of the jobs:    {java}
+  Python for the jobs: {python}
+  Java for the jobs:   {java}
   {published}
 """
 
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m minicluster", description="A YTsaurus cluster in memory, on the loopback."
+        prog="python -m minicluster", description="An in-memory YTsaurus cluster on the loopback."
     )
     parser.add_argument(
         "--ready-file", type=Path, help="write the addresses to this file, as JSON, once it serves"

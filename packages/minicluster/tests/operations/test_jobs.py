@@ -393,7 +393,7 @@ def test_a_node_has_the_tools_that_are_handed_in_and_the_banner_says_what_it_lac
     with testing.start(operations=True, rpc_proxies=0, log=str(log), **options) as cluster:
         eventually(lambda: "Not enforced: limits of memory and CPU" in log.read_text())
         # A submit names this Java in spark.ytsaurus.java.home.
-        assert f"Python of the jobs:  {python}\n  Java of the jobs:    {java}\n" in log.read_text()
+        assert f"Python for the jobs: {python}\n  Java for the jobs:   {java}\n" in log.read_text()
         client = connect(cluster)
         command = 'python3; java; echo "$JAVA_HOME" >&2'
         spec = yt.VanillaSpecBuilder().begin_task("a").command(command).job_count(1).end_task()

@@ -156,7 +156,7 @@ def test_status_says_whether_the_process_runs(provisioned_of: ContextOf) -> None
     holder = next(owner for _, owner, _ in lock.holders())
     head = replace(head_of_batch(context, 1), owner=f"{holder.rpartition(',')[0]}, 0123abcd")
     write_rows(context, head_row(head))
-    assert f"{head.owner}: it runs; 1 batch until now" in status(context)
+    assert f"{head.owner}: it is running; 1 batch until now" in status(context)
     write_rows(context, head_row(replace(head, owner="process 9 on node, abc")))
     text = status(context)
     assert "process 9 on node, abc: it was killed" in text

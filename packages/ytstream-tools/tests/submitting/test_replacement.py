@@ -233,7 +233,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(site: Site) -> None:
     second = site.runs()
     assert ended(site.context, first.id).state == "completed"  # asked, not aborted
     assert site.said[-1] == "this version runs: commit c2"
-    assert "s between two batches, by part: the former version's end" in site.said[-2]
+    assert "s between two batches, by part: the previous version's end" in site.said[-2]
     assert site.states() == [("c1", StartState.WORKS), ("c2", StartState.WORKS)]
     assert site.versions.all()[1].how == "replaced by commit c2"
     assert site.versions.replacing() is None
@@ -291,7 +291,7 @@ def test_where_nothing_runs_a_replacement_is_a_submit(site: Site) -> None:
     assert site.states() == [("c1", StartState.WORKS)]
     site.context.client.abort_operation(site.runs().id, message="a person")
     text = refusal(site.at("c2", "fails").replace)
-    assert "the driver did not come to its first batch" in text
+    assert "the driver did not reach its first batch" in text
     assert site.states()[-1] == ("c2", StartState.FAILED)  # there was nothing to come back to
     assert refusal_code(site.replace) == ErrorCode.FIRST_BATCH  # tried again
 
@@ -355,7 +355,7 @@ def _other_partitions(site: Site) -> JobContext:
 @pytest.mark.parametrize(
     ("context", "change", "said"),
     [
-        ("map", _new_queue, "would be new to the job: the running version could not come back"),
+        ("map", _new_queue, "would be new to the job: the running version could not be restored"),
         ("map", _other_output, "stop the job, run `migrate`"),
         ("map", _other_checkpoint, "and that of the running version is"),
         ("map", _other_key, "output: the table's key columns are "),
@@ -388,7 +388,7 @@ def test_a_former_version_whose_files_are_gone_is_not_stopped(site: Site) -> Non
     first = site.runs()
     site.context.client.remove("//tmp/main.py")
     text = refusal(site.at("c2", "works").replace)
-    assert "could not come back: its file //tmp/main.py is gone" in text
+    assert "could not be restored: its file //tmp/main.py is gone" in text
     assert site.runs().id == first.id
 
 
@@ -408,7 +408,7 @@ def test_a_process_that_no_operation_runs_is_not_replaced(site: Site) -> None:
 def test_two_replacements_at_once_are_one(site: Site) -> None:
     with replacement._only(site.context):
         text = refusal(site.replace)
-    assert text.startswith("another `submit --replace` of this job is at work: ")
+    assert text.startswith("another `submit --replace` of this job is running: ")
 
 
 # A submitter that dies

@@ -390,7 +390,7 @@ def test_a_full_quota_is_named(context: JobContext, tmp_path: Path) -> None:
 def test_a_job_that_runs_is_not_started_again(context: JobContext, tmp_path: Path) -> None:
     id_ = start(context, "sleep 100")
     text = problems(replace(context, config=Path("config/staging.toml")), tmp_path)
-    assert f"the job runs already: operation {id_}, version 1, commit c" in text
+    assert f"the job is already running: operation {id_}, version 1, commit c" in text
     # Without it, make would ask the cluster of config/local.toml.
     assert "`make stop CONFIG=config/staging.toml` first; it waits for the end" in text
 
@@ -408,7 +408,7 @@ def test_a_job_that_runs_elsewhere_is_found_by_its_lock(
     lock = InstanceLock(context.client, context.settings.consumer)
     lock.acquire(print)
     try:
-        assert "the job runs already: process" in problems(context, tmp_path)
+        assert "the job is already running: process" in problems(context, tmp_path)
     finally:
         lock.release()
 
@@ -482,7 +482,7 @@ def test_a_driver_that_fails_first_ends_the_submit_with_its_stderr(context: JobC
     id_ = start(context, "echo 'ModuleNotFoundError: no rich' >&2; exit 1")
     wait, _ = waiting(context, id_)
     text = refusal(wait.first_batch)
-    assert "the driver did not come to its first batch: " in text
+    assert "the driver did not reach its first batch: " in text
     assert "ModuleNotFoundError: no rich" in text
 
 

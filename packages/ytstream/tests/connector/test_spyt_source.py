@@ -2,7 +2,8 @@
 
 SPYT's suites `YtStreamingSourceTest`, `YtTransactionalStreamingTest` and `YtQueueUtilsTest` check
 these classes with mocks. Here a queue and a consumer on the minicluster take their place. Each test
-names what it follows, as `SPYT: suite: scenario`. docs/real.md has the whole list.
+names what it follows, as `SPYT: suite: scenario`. packages/minicluster/tests/spyt/README.md
+has the whole list.
 
 A position is the next row to read. SPYT's offsets name the last row that was read.
 """

@@ -85,7 +85,7 @@ def test_check_remarks_a_state_whose_keys_may_come_out_at_once(
         assert [*capacity.remarks(context)] == []
     _note(context, 440_000)
     (remark,) = capacity.remarks(context)
-    assert remark.startswith("440000 keys of the state may come out in one batch")
+    assert remark.startswith("440000 keys of the state may be written in one batch")
     assert f"bears {bears} rows in one transaction (4 tablets)" in remark
     tablets = sizing.enough_tablets(880_000, 400)
     assert tablets is not None

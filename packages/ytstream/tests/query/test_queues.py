@@ -95,7 +95,7 @@ def test_a_second_queue_where_a_key_has_the_position(
     verify()
     said = refusal(lambda: job_objects.provision(stream.context))
     assert all(outputs[name] in said for name in changed)
-    assert ("or configure another" in said) == ("output" in changed)
+    assert ("or configure another table" in said) == ("output" in changed)
     assert "name a new table under [outputs], then `provision` and `migrate`" in said
 
     stream.configure(outputs={**outputs, **{name: f"{outputs[name]}-2" for name in changed}})

@@ -153,7 +153,7 @@ def test_a_reference_that_cannot_be_read_again_does_not_end_the_job(
         found = runner.read_reference()
     assert found is not None
     assert found.count() == len(stream.sample.reference)
-    assert "continuing with the reference as it was read last: Access denied" in caplog.text
+    assert "continuing with the reference table as last read: Access denied" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_reference_recreated_with_other_types_keeps_the_former_one(
     kept = runner.read_reference()
     assert kept is not None
     assert kept.count() == len(stream.sample.reference)
-    assert "continuing with the reference as it was read last: the reference" in caplog.text
+    assert "continuing with the reference table as last read: the reference" in caplog.text
     assert f"column {column['name']}: the table has {column['type']}" in caplog.text
 
 

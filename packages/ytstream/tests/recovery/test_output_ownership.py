@@ -428,7 +428,7 @@ def test_migrate_does_not_advise_to_remove_the_mark_of_the_other_job(driver_of: 
     job_objects.provision(copy.context)
     copy.run(3)
     _new_paths(copy, ["output"])
-    assert copy.migrate() == ["the job's outputs are those of the configuration now", MIGRATED]
+    assert copy.migrate() == ["the job's outputs now match the configuration", MIGRATED]
     _new_paths(driver, ["output"])
     driver.configure(outputs={"output": f"{driver.settings.outputs['output']}-3"})
     job_objects.provision(driver.context)

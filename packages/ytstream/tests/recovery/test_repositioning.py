@@ -410,7 +410,7 @@ def test_migrate_takes_other_outputs_over(driver_of: DriverOf) -> None:
     job_objects.provision(driver.context)
     assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.JOB_CHANGED
     assert driver.migrate() == [
-        "the job's outputs are those of the configuration now",
+        "the job's outputs now match the configuration",
         f"{former} keeps this job's mark: before another job writes there, yt remove "
         f"{former}/@ytstream_job",
         MIGRATED,

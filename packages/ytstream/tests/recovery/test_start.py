@@ -519,7 +519,7 @@ def test_older_rows_of_a_queue_that_joins_a_state_need_consent(
     driver.configure(queues=(first, second))
     before = driver.standing()
     text = refusal(driver.start)
-    assert f"{first} comes to a state whose watermark is at 2024-01-01 00:00:00 UTC, and " in text
+    assert f"{first} joins a state whose watermark is at 2024-01-01 00:00:00 UTC, and " in text
     assert "has 8 rows that the job has not read" in text
     assert driver.standing() == before
     driver.configure(accept=(f"late:{first}",))
@@ -681,5 +681,5 @@ def test_changed_columns_are_said_once(driver_of: DriverOf) -> None:
     driver = driver_of("idempotent")
     driver.start()
     driver.redeclare(queue=driver.context.job.queue[:-1])
-    said = ["tables.py has changed: rows written before stay as they are"]
+    said = ["tables.py has changed: existing rows stay as they are"]
     assert [driver.start(new_process=True), driver.start(new_process=True)] == [said, []]

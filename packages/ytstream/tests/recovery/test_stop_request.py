@@ -76,7 +76,7 @@ def test_a_job_that_runs_is_asked_and_says_how_it_ended(
     said: list[str] = []
     with _process(context, tablets):
         ended = stop_request.stop(context, said.append)
-    assert said == ["asked the job to finish its batch and stop; an idle one looks every 15 s"]
+    assert said == ["asked the job to finish its batch and stop; an idle job checks every 15 s"]
     assert ended == f"the job has ended: {supervisor.STOPPED}"
 
 

@@ -60,7 +60,7 @@ def alerts(job: Job) -> Iterator[Alert]:
     yield Alert(
         "YtstreamEndedWithoutStop",
         'ytstream_process_state{SELF, state=~"killed|failed"} == 1', 5, "critical",
-        "the job has ended and nobody has stopped it",
+        "the job ended, and nobody stopped it",
         "No batch will run until the job is started. Committed rows are kept. Unread rows stay in "
         "the queue until it trims them.",
         "ytstream_process_state",
@@ -80,7 +80,7 @@ def alerts(job: Job) -> Iterator[Alert]:
         "sum by (app) (delta(ytstream_lag_rows{SELF}[30m])) > 0"
         f" and on (app) max by (app) (ytstream_lag_seconds{{SELF}}) > {LATE_SECONDS}",
         10, "warning",
-        "rows arrive faster than they are read, and one waits for over five minutes",
+        "rows arrive faster than they are read, and one has waited for over five minutes",
         "The outputs are late, and get later. Unread rows stay in the queue until it trims them.",
         "ytstream_lag_seconds",
     )  # fmt: skip
@@ -129,8 +129,8 @@ def alerts(job: Job) -> Iterator[Alert]:
         yield Alert(
             "YtstreamReadUnequalWritten", "ytstream_read_minus_written_rows{SELF} != 0", 10,
             "critical", "a map has written more or fewer rows than it has read",
-            "Rows are missing in the output, or are there too often, and each batch may add some. "
-            "Remove the rule if transform() leaves rows out on purpose.",
+            "Rows are missing from the output or duplicated, and each batch may add more. "
+            "Remove the rule if transform() drops rows on purpose.",
             "ytstream_read_minus_written_rows",
         )  # fmt: skip
 

@@ -119,7 +119,7 @@ def process_line(found: JobStatus) -> str:
     if found.head is None:
         return "the job has not started yet"
     how = {
-        ProcessState.RUNNING: "it runs",
+        ProcessState.RUNNING: "it is running",
         ProcessState.KILLED: "it was killed: its lock is free, and it has not said that it ended",
     }
     return f"epoch {found.head.epoch} of {found.head.owner}: {how.get(found.process, found.how)}"

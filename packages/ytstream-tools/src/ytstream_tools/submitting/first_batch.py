@@ -123,7 +123,7 @@ class FirstBatchWait:
         state = f"its operation is {found.state}" if found.is_final else "its first attempt failed"
         # In one line: that one is the record of the version.
         said = ": ".join(filter(None, (state, why)))
-        lines = [f"the driver did not come to its first batch: {said}"]
+        lines = [f"the driver did not reach its first batch: {said}"]
         lines += stderr_of_newest(self._client, found.id, SHOWN)
         text = "\n".join(lines)
         cause = "name the folder of the nodes' Java as `java` under [submit]"

@@ -43,7 +43,7 @@ def _next_start(plan: LaunchPlan) -> Iterator[Problem]:
     new = sorted({*settings.queues} - {*head.ids}) if head is not None and head.folder else []
     if new:
         yield (
-            f"{', '.join(new)} would be new to the job: the running version could not come back, "
+            f"{', '.join(new)} would be new to the job: the running version could not be restored, "
             "since it does not read it",
             plan.without_a_way_back,
         )

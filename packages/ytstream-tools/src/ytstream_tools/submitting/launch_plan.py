@@ -72,7 +72,7 @@ class LaunchPlan:
 
     @property
     def without_a_way_back(self) -> str:
-        """The remedy where the running version could not come back."""
+        """The remedy where the running version could not be restored."""
         make = self.context.make
         return f"{make('stop')}, then {make('submit')}, without a way back"
 

@@ -208,7 +208,7 @@ def running(plan: LaunchPlan) -> Iterator[Problem]:
         if found.note.get("ledger") == settings.ledger:
             version = f"version {found.note.get('version') or '?'}, "
             yield (
-                f"the job runs already: operation {found.id}, {version}commit "
+                f"the job is already running: operation {found.id}, {version}commit "
                 f"{found.note.get('commit') or '?'}, started by {found.user}",
                 f"{stop}; it waits for the end",
             )
@@ -224,7 +224,7 @@ def running(plan: LaunchPlan) -> Iterator[Problem]:
     )
     other = operation.of_owner(client, owner_of(head))
     if other is not None and not other.is_final:
-        yield f"the job runs already: operation {other.id}", stop
+        yield f"the job is already running: operation {other.id}", stop
         return
     if not client.exists(settings.consumer):
         return
@@ -234,7 +234,7 @@ def running(plan: LaunchPlan) -> Iterator[Problem]:
         id_ = operation.id_in(owner)
         former = operation.get(client, id_) if id_ is not None else None
         if former is None or not former.is_final:
-            yield f"the job runs already: {owner}", f"{stop}, or wait for its lock to expire"
+            yield f"the job is already running: {owner}", f"{stop}, or wait for its lock to expire"
 
 
 #: The first of all looks; ytstream_tools/submitting/launch_checks.py has the others.

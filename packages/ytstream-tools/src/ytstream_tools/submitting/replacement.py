@@ -129,7 +129,7 @@ def _only(context: JobContext) -> Iterator[None]:
             stack.enter_context(alone(replace(context, settings=settings)))
         except JobError as error:
             raise JobError(
-                f"another `submit --replace` of this job is at work: {error.message}",
+                f"another `submit --replace` of this job is running: {error.message}",
                 "wait for its end; nothing was changed",
                 code=ErrorCode.ANOTHER_SUBMIT,
             ) from error
@@ -164,14 +164,14 @@ class Replacement:
             self.versions.replace(None)
             self.say(
                 f"nothing to do: operation {running.operation} runs this version already "
-                f"({running.named}); FORCE=1 replaces it all the same"
+                f"({running.named}); FORCE=1 replaces it anyway"
             )
             return 0
         if decision.step == ReplacementStep.WAIT and running is not None:
             self.say(f"operation {running.operation} was started before and has no batch yet")
             return self.tried(decision.former, lambda: self.waited(running, decision.former))
         if decision.step == ReplacementStep.BACK and decision.former is not None:
-            self.say("this version was refused, and the former one was not brought back yet")
+            self.say("this version was refused, and the previous one is not running again yet")
             return self.back(decision.former)
         return self.started(running, decision.former)
 
@@ -240,7 +240,7 @@ class Replacement:
         self.say(stop_request.stop(self.context, self.say, limit))
         self.until_final(running.operation)
         self.versions.end(running, f"replaced by commit {self.made.commit or 'none'}")
-        self.parts.append(("the former version's end", time.monotonic() - began))
+        self.parts.append(("the previous version's end", time.monotonic() - began))
 
     def waited(self, running: DeployedVersion, former: DeployedVersion | None) -> str:
         """Wait for a version that an earlier submitter has started."""
@@ -281,7 +281,7 @@ class Replacement:
             self.end(version.operation)
             version = None
         if version is None:
-            self.say(f"starting the former version again: {former.named}")
+            self.say(f"starting the previous version again: {former.named}")
             id_ = bringing_back.start(self.versions, former, self.made, self.epoch())
             found = operation.get(self.context.client, id_)
             if found is None:
@@ -294,7 +294,7 @@ class Replacement:
             self.say(self.wait(version).first_batch())
         except JobError as error:
             raise JobError(
-                f"this version was refused, and the former one, operation {version.operation}, "
+                f"this version was refused, and the previous one, operation {version.operation}, "
                 f"has no batch: {error.message}",
                 f"see {self.context.make('logs')}, correct the cause, and {self.again}",
                 code=ErrorCode.ROLLBACK_FAILED,
@@ -303,8 +303,8 @@ class Replacement:
         self.versions.replace(None)
         self.say(
             f"rolled back: commit {self.made.commit or 'none'} was refused, commit "
-            f"{former.commit} runs again as operation {version.operation}; FORCE=1 tries the "
-            "refused one again"
+            f"{former.commit} is running again as operation {version.operation}; FORCE=1 retries "
+            "the refused one"
         )
         return ROLLED_BACK
 

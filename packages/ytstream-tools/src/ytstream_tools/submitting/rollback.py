@@ -25,7 +25,7 @@ def verify(versions: VersionHistory, former: DeployedVersion, made: LaunchPlan) 
     """Raise JobError when the former version could not be started again; asks, changes nothing."""
     if problems := [*_problems(versions, former, made)]:
         raise JobError(
-            f"the running version ({former.named}) could not come back: {'; '.join(problems)}",
+            f"the running version ({former.named}) could not be restored: {'; '.join(problems)}",
             made.without_a_way_back,
             code=ErrorCode.NO_ROLLBACK,
         )

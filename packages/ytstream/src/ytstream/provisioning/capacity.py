@@ -41,7 +41,7 @@ class Capacity:
         bears = f"{self.path} bears {self.rows} rows in one transaction ({self.tablets} tablets"
         bears += ", keys spread evenly)" if self.has_key else ")"
         said = (
-            f"{keys} keys of the state may come out in one batch, and {bears}: the cluster would "
+            f"{keys} keys of the state may be written in one batch, and {bears}: the cluster would "
             "refuse the batch each time, and a smaller max_rows_per_partition does not help then; "
         )
         if self.has_key:

@@ -294,7 +294,9 @@ def _differences(label: str, found: Any, wanted: DeclaredObject) -> Iterator[Dis
         remedy = "name a new table under [outputs], then `provision` and `migrate`: its columns are"
         remedy += " those of REJECTED, with `queue_id` once there are several queues"
     elif wanted.is_ours:
-        remedy += ", or change the table yourself (unmount, alter, mount), or configure another"
+        remedy += (
+            ", or change the table yourself (unmount, alter, mount), or configure another table"
+        )
     by = "this version of ytstream" if wanted.name == "ledger" else "tables.py"
     for line in differences(table_schema(wanted.columns), found, ignore=ignore, said_by=by):
         yield Discrepancy(label, line, remedy)
@@ -308,7 +310,7 @@ def _aggregates(name: str, path: str, schema: Any) -> Iterator[Discrepancy]:
                 f"{name} {path}",
                 f"column {column['name']} has the aggregate function {function}: a row that is "
                 "written again would be added to the first one instead of replacing it",
-                "make the table without it, or configure another",
+                "create the table without it, or configure another table",
             )
 
 

@@ -194,7 +194,7 @@ class QueryRunner:
         except (YtError, OSError, JobError) as error:
             if self.reference is None:
                 raise
-            warn(f"continuing with the reference as it was read last: {first_line(error)}")
+            warn(f"continuing with the reference table as last read: {first_line(error)}")
         return self.reference
 
     def _follow(self, query: StreamingQuery, batch: Batch) -> None:

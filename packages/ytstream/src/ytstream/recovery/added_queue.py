@@ -41,7 +41,7 @@ def verify_late_rows(
     notes, read = [], {queue.path for queue in queues if queue.consumed}
     for queue, count in waiting.items():
         told = (
-            f"{queue} comes to a state whose watermark is at {at}, and has {count} rows that the "
+            f"{queue} joins a state whose watermark is at {at}, and has {count} rows that the "
             "job has not read: those with an older event time are late, and Spark leaves them out"
         )
         if count and late_rows_of(queue) not in settings.accept:

@@ -198,7 +198,7 @@ def remarks(context: JobContext, head: Head) -> list[str]:
     """Return what to tell of a declaration that has changed harmlessly."""
     if head.marker.get("schema") == marker_of(context)["schema"]:
         return []
-    return ["tables.py has changed: rows written before stay as they are"]
+    return ["tables.py has changed: existing rows stay as they are"]
 
 
 def _shown(value: object) -> str:

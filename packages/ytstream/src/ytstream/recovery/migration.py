@@ -31,7 +31,7 @@ def migrate(context: JobContext, tablets: Tablets) -> list[str]:
     plan = start.decide(context, found, migrating=True)
     start.begin(context, tablets, epoch, found, plan)
     done += [*plan.said, *output_ownership.former(context, found.head or Head())]
-    return [*done, "done: the next start continues where the job was"]
+    return [*done, "done: the next start continues where the job stopped"]
 
 
 def rehearse_migrate(context: JobContext) -> list[str]:
@@ -64,7 +64,7 @@ def _changes(
             f"the job's guarantee was {was.get('guarantee')} and is {mine['guarantee']} now"
         )
     if was.get("outputs") != mine["outputs"]:
-        done.append("the job's outputs are those of the configuration now")
+        done.append("the job's outputs now match the configuration")
     done += [
         f"{queue.path} was resharded, and all its rows were read before"
         for queue in found.queues

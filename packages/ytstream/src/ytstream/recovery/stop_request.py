@@ -101,7 +101,7 @@ def _stop_process(context: JobContext, say: Callable[[str], None], until: float 
         if head is not None and head.epoch != asked:  # it may have restarted meanwhile
             client.insert_rows(settings.ledger, [ledger_rows.stop_row(head.epoch)])
             if not asked:
-                say("asked the job to finish its batch and stop; an idle one looks every 15 s")
+                say("asked the job to finish its batch and stop; an idle job checks every 15 s")
             asked = head.epoch
         # First the lock: a process says how it ends, then gives up its lock.
         is_held = bool(list(lock.holders()))
