@@ -37,7 +37,8 @@ def test_the_first_page_counts_the_facts_as_they_are() -> None:
     counted = Counter(_facts().values())
     fixed, different, refused = (counted[state] for state in ("fixed", "different", "refused"))
     assert f"lists {counted.total()} others" in page
-    assert f"{fixed} were fixed since, {different} differ with a reason, and {refused} fail" in page
+    assert f"{fixed} have been fixed since, {different} differ with a reason" in page
+    assert f", and {refused} fail with an error" in page
 
 
 def test_each_row_has_a_test_where_the_page_says() -> None:
