@@ -96,24 +96,24 @@ TESTS: Mapping[str, tuple[str, str]] = {
     ),
     "the logs repaired, when the commit's reply is lost": (
         "test_fixes_stateful.py::test_the_commits_reply_is_lost[window-bare]",
-        "the state never sees the rows of that batch, so windows have wrong totals",
+        "the state never sees the rows of that batch: windows with wrong totals",
     ),
     "a batch without rows in the head's transaction": (
         "test_fixes_stateful.py::test_a_batch_without_rows_whose_transaction_is_lost[window-bare]",
-        "the windows that it closed are never written",
+        "the windows that it closed never come",
     ),
     "the rows that a batch reads audited": (
         "test_batch.py::"
         "test_without_the_audit_rows_of_a_trimmed_queue_are_lost_and_others_repeated[transactional]",
-        "15 rows lost and 15 repeated when a queue is trimmed under a batch",
+        "15 rows lost and 15 repeated, when a queue is trimmed under a batch",
     ),
     "a queue's first rows looked up at a start": (
         "test_fixes_replaying.py::test_rows_trimmed_before_they_were_read[transactional-bare]",
-        "rows repeated when a queue was trimmed before they were read",
+        "rows repeated, when a queue was trimmed before they were read",
     ),
     "the consumer put where the head is": (
         "test_batch.py::test_the_consumer_is_moved_back[bare]",
-        "10 rows repeated when something else moves the consumer back",
+        "10 rows repeated, when something else moves the consumer back",
     ),
     "an idle query's consumer put back": (
         "test_stall_watchdog.py::test_a_consumer_that_is_behind_is_put_back[bare]",
@@ -121,18 +121,18 @@ TESTS: Mapping[str, tuple[str, str]] = {
     ),
     "the key of an idempotent output": (
         "test_fixes_replaying.py::test_an_idempotent_batch_that_runs_again_changes_nothing[1-bare]",
-        "rows of a batch that runs again are in the output twice",
+        "rows of a batch that runs again are there twice",
     ),
-    "an epoch identified by its process as well": (
+    "an epoch told by its process, too": (
         "test_epoch.py::test_by_its_number_alone_another_processs_epoch_is_its_own",
-        "the job takes another process's epoch for its own",
+        "the epoch of another process passes for one's own",
     ),
     "the sources of a checkpoint moved with the queues": (
         "test_added_queue.py::"
         "test_a_queue_in_front_of_a_planned_batch_needs_two_entries_with_its_sources",
-        "Spark refuses the checkpoint, so the job no longer starts",
+        "Spark refuses the checkpoint: the job starts no more",
     ),
-    "skipped rows recorded": (
+    "rows that are skipped written down": (
         "test_moves.py::test_only_the_moves_explain_the_gaps[False]",
         "a gap between two batches that nothing explains",
     ),
