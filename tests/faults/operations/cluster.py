@@ -86,15 +86,15 @@ class Site:
         for number, queue in enumerate(queues):
             seed = len(self.sent) + number + 1
             rows = self.sample.make(count // len(queues), seed, start_us)
-            self._produce(queue, rows, int(self.client.get(f"{queue}/@tablet_count")))
+            self.produce(queue, rows, int(self.client.get(f"{queue}/@tablet_count")))
 
     def send_closing(self) -> None:
         """Send what brings out the rows that wait for the watermark, each in a batch of its own."""
         for row in self.sample.closing(self.context.job, self.sent):
-            self._produce(self.context.settings.queues[0], [row], 1)
+            self.produce(self.context.settings.queues[0], [row], 1)
             self.wait_drained()
 
-    def _produce(self, queue: str, rows: list[dict[str, Any]], tablets: int) -> None:
+    def produce(self, queue: str, rows: list[dict[str, Any]], tablets: int) -> None:
         demo_tables.produce(self.client, queue, rows, tablets)
         self.sent += rows
 

@@ -63,6 +63,27 @@ VERSIONS = {
     "fails_in_a_batch": (FAILS_IN_A_BATCH, BETWEEN),
     "idle": ("\nVERSION = 3\n", None),
 }
+#: A text that no heap holds, made of a row with the text "boom" in its column.
+FILLS_THE_HEAP = """
+
+_transform = transform
+
+
+def transform(events):
+    filled = F.expr("IF(extra = 'boom', string(length(repeat(url, 50000000))), extra)")
+    return _transform(events.withColumn("extra", filled))
+"""
+#: A command line in an interpreter without Spark, as `make ops` installs it.
+LIGHT = """
+import sys
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "py4j", "spyt", "pandas", "pyarrow"):
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Without())
+from ytstream_tools.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
 Scene = Callable[[Site], dict[str, Any]]
 
 
@@ -71,6 +92,54 @@ def undisturbed(here: Site) -> dict[str, Any]:
     _start(here)
     here.wait_drained()
     return _end(here)
+
+
+def on_call(here: Site) -> dict[str, Any]:
+    """Call the light commands for the job, on a machine without Java and Spark. `drain` ends it."""
+    _start(here)
+    here.wait_drained()
+    found = {words[0]: _light(here, *words) for words in (["logs"], ["why"], ["status"])}
+    here.send(ROWS)
+    found["drain"] = _light(here, "drain")
+    return {"light": found, "ended": here.driver().state, **here.counted()}
+
+
+def executor_out_of_memory(here: Site) -> dict[str, Any]:
+    """A row fills the heap of the executor that reads it; `why` is asked by a person on call."""
+    with (here.root / "src" / here.package / "transform.py").open("a") as file:
+        file.write(FILLS_THE_HEAP)
+    _start(here)
+    here.wait_drained()
+    [row] = here.sample.make(1, 77)
+    valid = {"price": 99, "url": f"https://auction.example/{row['auction']}?c=Apple"}
+    here.produce(here.context.settings.queues[0], [{**row, **valid, "extra": "boom"}], 1)
+    here.wait(
+        "the end of an executor",
+        lambda: [job for job in here.executors().jobs if job.state == "failed"],
+    )
+    return {
+        "why": _light(here, "why"),
+        "errors": [json.dumps(job.error) for job in here.executors().jobs if job.error],
+    }
+
+
+def _light(here: Site, *words: str) -> dict[str, Any]:
+    """Call a light command for the job, known by its ledger; no PATH leads to Java."""
+    where = ["--proxy", here.cluster.http, "--ledger", here.context.settings.ledger]
+    kept = ("HOME", "PYTHONPATH", "TMPDIR", "NO_PROXY", "no_proxy")
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT, words[0], *where, *words[1:]],
+        env={name: os.environ[name] for name in kept if name in os.environ} | {"PATH": ""},
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    seconds = round(time.monotonic() - began, 1)
+    return {"exit": done.returncode, "said": done.stdout, "seconds": seconds}
 
 
 def executor_preempted(here: Site) -> dict[str, Any]:
@@ -522,6 +591,8 @@ SCENES: dict[str, Scene] = {
     scene.__name__: scene
     for scene in (
         undisturbed,
+        on_call,
+        executor_out_of_memory,
         executor_preempted,
         executor_aborted,
         executor_lost_in_an_upload,

@@ -220,6 +220,33 @@ def test_no_fault_breaks_the_guarantee(
 
 
 @pytest.mark.journey
+def test_a_person_on_call_needs_neither_java_nor_spark(
+    generate: Generate, installed: dict[str, Path], play: Play
+) -> None:
+    found = play(generate(), installed["4.1"], "on_call")
+    said = {name: one["said"] for name, one in found["light"].items()}
+    assert {one["exit"] for one in found["light"].values()} == {0}, said
+    assert "=== driver, job " in said["logs"]
+    assert "=== executor 0, job " in said["logs"]
+    assert "\nidle: " in said["why"]
+    assert "all rows that were there have been read" in said["drain"]
+    assert "the job has ended" in said["drain"]
+    assert found["ended"] == "completed"
+    assert (found["rows_in"], found["lost"], found["repeated"]) == (8_000, 0, 0)
+
+
+@pytest.mark.journey
+def test_an_executor_whose_heap_is_full_is_named(
+    generate: Generate, installed: dict[str, Path], play: Play
+) -> None:
+    found = play(generate(), installed["4.1"], "executor_out_of_memory")
+    assert found["why"]["exit"] == 0
+    assert "memory: 1 executor job ended because the Java heap was full" in found["why"]["said"]
+    assert any('"exit_code": 52' in error for error in found["errors"])
+    assert "raise executor_memory" in found["why"]["said"]
+
+
+@pytest.mark.journey
 def test_a_driver_whose_import_fails_on_the_node_ends_the_submit_with_its_stderr(
     generate: Generate, installed: dict[str, Path], play: Play
 ) -> None:
