@@ -126,6 +126,10 @@ LEFT_OUT = {
         "hours, and `record` writes a list that is committed",
         "tests/faults/sweep/test_sample.py::test_a_case_holds",
     ),
+    r"python docs/findings/\w+\.py PROXY .*": LeftOut(
+        "a test runs it with the address of its cluster",
+        "tests/faults/sweep/test_findings.py::test_a_script_ends_with_what_the_page_says",
+    ),
     r"\.venv/bin/pre-commit install": LeftOut(
         "it writes into the clone's own .git",
         f"{HERE}::test_what_runs_before_a_commit_is_make_lint",

@@ -175,6 +175,9 @@ def test_a_later_line_replaces_an_earlier_one(tmp_path: Path) -> None:
 def test_every_case_has_a_name_of_its_own() -> None:
     cases = all_cases()
     assert len({case.name for case in cases}) == len(cases) >= 2_000
+    assert len(distinct(cases)) >= 5_000
+    assert sum(case.variant.is_listing for case in distinct(cases)) >= 800
+    assert len(VARIANTS) == 2 * 24  # both connectors
     assert {case.kind for case in cases} == {*FAULTS}
     assert {case.variant for case in cases} <= {*VARIANTS, *LISTINGS}
     assert [case.name for case in chosen("map-1:middle:ModifyRows.output:refused", cases)] == [
