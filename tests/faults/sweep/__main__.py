@@ -72,11 +72,12 @@ def main(words: Sequence[str] | None = None) -> int:
 def sample(wanted: Sequence[cases.Case], count: int) -> list[cases.Case]:
     """Return ``count`` cases, of so few variants that recordings take less time than cases."""
     source = random.Random(SEED)
+    found: list[cases.Case] = []
     names = [*dict.fromkeys(case.variant.name for case in wanted)]
-    chosen = {*source.sample(names, min(len(names), -(-count // _OF_A_VARIANT)))}
-    found = [case for case in wanted if case.variant.name in chosen]
-    kept = {case.name for case in source.sample(found, min(count, len(found)))}
-    return [case for case in found if case.name in kept]
+    for chosen in source.sample(names, len(names)):
+        own = [case for case in wanted if case.variant.name == chosen]
+        found += source.sample(own, min(len(own), _OF_A_VARIANT, count - len(found)))
+    return found
 
 
 def seconds_of(wanted: Sequence[cases.Case], cores: int) -> float:

@@ -111,7 +111,10 @@ def test_a_sample_is_of_few_variants_and_says_its_length() -> None:
     assert len({case.variant for case in found}) == 5
     assert seconds_of(found, 2) < 900
     assert seconds_of(every, 2) > 10 * seconds_of(found, 2)
-    assert sample(every[:3], 100) == every[:3]
+    assert any(case.variant.is_listing for case in sample(every, 200))
+    assert sorted(case.name for case in sample(every[:3], 100)) == sorted(
+        case.name for case in every[:3]
+    )
 
 
 def test_what_a_case_says_is_code_on_the_page() -> None:
@@ -179,7 +182,7 @@ def test_every_case_has_a_name_of_its_own() -> None:
     assert sum(case.variant.is_listing for case in distinct(cases)) >= 800
     assert len(VARIANTS) == 2 * 24  # both connectors
     assert {case.kind for case in cases} == {*FAULTS}
-    assert {case.variant for case in cases} <= {*VARIANTS, *LISTINGS}
+    assert {case.variant for case in cases} == {*VARIANTS, *LISTINGS}
     assert [case.name for case in chosen("map-1:middle:ModifyRows.output:refused", cases)] == [
         f"{of}{guarantee}-map-1:middle:ModifyRows.output:refused"
         for of in ("", "listing-")
