@@ -87,6 +87,8 @@ def opened() -> Iterator[Lane]:
         settings = settings_of(job, "//home/none", proxy=cluster.http)
         context = JobContext(connect(settings), settings, job, guarantee_of(job))
         spark = session.open_session(context)
+        # StateStore.stop() holds the lock that maintenance waits for, until it gives up: 300 s.
+        spark.conf.set("spark.sql.streaming.stateStore.maintenanceShutdownTimeout", "5s")
         try:
             yield Lane(cluster, spark, Path(folder), empty)
         finally:

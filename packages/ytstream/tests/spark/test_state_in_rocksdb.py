@@ -272,7 +272,9 @@ def test_a_state_that_is_replaced_does_not_grow(
     """
     stream = stream_of("transactional", "deduplicate")
     stream.configure(trigger_seconds=0.1)
-    more = {"maintenanceInterval": "5s", "rocksdb.maxMemoryUsageMB": str(limit)}
+    # StateStore.stop() holds the lock that maintenance waits for, until it gives up: 300 s.
+    maintenance = {"maintenanceInterval": "5s", "maintenanceShutdownTimeout": "5s"}
+    more = {**maintenance, "rocksdb.maxMemoryUsageMB": str(limit)}
     conf = stream.spark._jsparkSession.sessionState().conf()
     for key, value in more.items():
         conf.setConfString(f"spark.sql.streaming.stateStore.{key}", value)
