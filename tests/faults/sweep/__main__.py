@@ -62,7 +62,11 @@ def main(words: Sequence[str] | None = None) -> int:
     console.print("Ctrl-C ends the run. The next one continues where it was.")
     # Ends like Ctrl-C, so that no worker outlives it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    verdicts = _played(wanted, given.lanes, given.results, bool(given.only), given.minutes)
+    try:
+        verdicts = _played(wanted, given.lanes, given.results, bool(given.only), given.minutes)
+    except KeyboardInterrupt:
+        console.print("Interrupted. The results until here are kept.")
+        return 130
     console.print(", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
     if given.results == results.RESULTS:
         _summarise()
