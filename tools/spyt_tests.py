@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from minicluster import testing
-from minicluster.release import node, publish
+from minicluster.release import archives, node, publish
 from tools import conformance, spyt_plugin
 from tools.conformance import Answers
 from tools.example import ROOT
@@ -46,12 +46,18 @@ FILES = (
 #: A file is given up after the first time, and a test after the second.
 LIMIT_SECONDS, TEST_SECONDS = 3600, 240
 WORK = ROOT / "build" / "spyt-tests"
+#: This file submits a job to another Spark than the driver's, which is in an environment here.
+TWO_SPARKS, OTHER_SPARK = "test_spark_version.py", ".venv-3.5/lib/python3*/site-packages/pyspark"
 
 
 def run_file(checkout: Path, name: str) -> Answers:
     """Run one file on a minicluster of its own."""
     WORK.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, testing.start(operations=True) as cluster:
+    homes = sparks(name)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        testing.start(operations=True, spark_homes=homes) as cluster,
+    ):
         report = Path(folder, "report.xml")
         log = WORK / f"{name}.log"
         with log.open("w") as sink:
@@ -60,7 +66,7 @@ def run_file(checkout: Path, name: str) -> Answers:
                  "-c", os.devnull, "-p", "no:cacheprovider", f"--junitxml={report}",
                  str(checkout / "e2e-test" / "tests" / name)],
                 cwd=WORK,
-                env=environment(checkout, cluster.http),
+                env=environment(checkout, cluster.http, homes),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
@@ -80,7 +86,13 @@ def run_file(checkout: Path, name: str) -> Answers:
         return conformance.answers_in(report.read_text(encoding="utf-8"))
 
 
-def environment(checkout: Path, http: str) -> dict[str, str]:
+def sparks(name: str) -> list[Path]:
+    """Return the Sparks that a file needs on the cluster: the installed one is the first."""
+    others = sorted(ROOT.glob(OTHER_SPARK)) if name.startswith(TWO_SPARKS) else []
+    return [_folder_of("pyspark"), *others]
+
+
+def environment(checkout: Path, http: str, homes: Sequence[Path]) -> dict[str, str]:
     """Return the environment of their `tox.ini`, with the versions that are installed here."""
     tests = checkout / "e2e-test"
     mine = variables.kept(os.environ, variables.CLUSTER, variables.SPARK)
@@ -90,7 +102,10 @@ def environment(checkout: Path, http: str) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(map(str, (ROOT, tests, tests / "tests"))),
         "PROXY_PORT": http.rpartition(":")[2],
         "TOX_ENV_NAME": "minicluster",
-        "SPARK_HOME": str(_folder_of("pyspark")),
+        "SPARK_HOME": str(homes[0]),
+        "SPARK_VERSIONS": " ".join(
+            ".".join(map(str, archives.spark_version(home))) for home in homes
+        ),
         "SPARK_CONF_DIR": str(_folder_of("spyt") / "conf"),  # what their spyt-env sets
         "SPARK_LOCAL_IP": "127.0.0.1",
         spyt_plugin.JAVA: str(node.java_home()),
