@@ -103,6 +103,17 @@ def test_the_environment_is_the_specs_and_the_nodes_and_nothing_else(lab: Lab) -
     }
 
 
+def test_an_operation_that_asks_for_a_token_of_its_own_gets_one(lab: Lab) -> None:
+    asked = {"issue_temporary_token": True}
+    operation = lab.start(ENVIRONMENT, **asked, temporary_token_environment_variable_name="OWN")
+    lab.wait(operation)
+    token = variables(lab.stderr(operation))["YT_SECURE_VAULT_OWN"]
+    assert token not in repr(lab.yt.get_operation(operation))
+    operation = lab.start(ENVIRONMENT, **asked, secure_vault={"YT_TOKEN": "sesame"})
+    lab.wait(operation)
+    assert variables(lab.stderr(operation))["YT_SECURE_VAULT_YT_TOKEN"] == "sesame"
+
+
 def test_nothing_of_the_clusters_own_environment_leaks(lab: Lab) -> None:
     own = Path(f"/proc/{lab.cluster.pid}/environ").read_bytes()
     assert f"{LEAK}=leaked".encode() in own.split(b"\0")

@@ -7,6 +7,7 @@ know either is accepted there and listed as `unrecognized_spec`, and so it is he
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -137,6 +138,8 @@ _READ_OF_OPERATIONS = frozenset(
         "alias",
         "annotations",
         "secure_vault",
+        "issue_temporary_token",
+        "temporary_token_environment_variable_name",
         "max_failed_job_count",
         "fail_on_job_restart",
     }
@@ -181,10 +184,23 @@ def parse(given: Any) -> Spec:
         {str(name): _task(str(name), task) for name, task in tasks.items()},
         None if alias is None else str(alias),
         _annotations(spec),
-        dict(_map(spec.get("secure_vault", {}), "/secure_vault")),
+        _vault(spec),
         failed,
         _flag(spec.get("fail_on_job_restart", False), "/fail_on_job_restart"),
     )
+
+
+def _vault(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what only jobs see: the vault, and a token of the operation if it asks for one.
+
+    A driver finds it among the variables of the vault (SPYT, YTsaurusUtils.getToken; spec.py
+    asks for it for its server of Spark Connect).
+    """
+    vault = dict(_map(spec.get("secure_vault", {}), "/secure_vault"))
+    if _flag(spec.get("issue_temporary_token", False), "/issue_temporary_token"):
+        name = str(spec.get("temporary_token_environment_variable_name", "YT_TOKEN"))
+        vault.setdefault(name, f"temporary-{secrets.token_hex(16)}")
+    return vault
 
 
 def _annotations(spec: Mapping[str, Any]) -> dict[str, Any]:
