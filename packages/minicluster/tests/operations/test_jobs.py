@@ -104,7 +104,7 @@ def test_the_environment_is_the_specs_and_the_nodes_and_nothing_else(lab: Lab) -
 
 
 def test_an_operation_that_asks_for_a_token_of_its_own_gets_one(lab: Lab) -> None:
-    asked = {"issue_temporary_token": True}
+    asked: dict[str, Any] = {"issue_temporary_token": True}
     operation = lab.start(ENVIRONMENT, **asked, temporary_token_environment_variable_name="OWN")
     lab.wait(operation)
     token = variables(lab.stderr(operation))["YT_SECURE_VAULT_OWN"]
