@@ -34,7 +34,7 @@ def checksum(path: Path) -> str:
 
 
 def problems(root: Path = ROOT) -> Iterator[str]:
-    """Yield why the summary is no proof of the runtime in ``root``."""
+    """Yield why the summary does not prove the runtime in ``root``."""
     path = root / SUMMARY
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     digest = runtime(root)

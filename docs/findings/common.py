@@ -44,7 +44,7 @@ class Example:
         self.client.mount_table(path, sync=True)
 
     def send(self, queue: int, numbers: range, first_us: int = 1_704_067_200_000_000) -> None:
-        """Append rows, of which each is a millisecond after the one before."""
+        """Append rows. Each is a millisecond later than the one before."""
         rows = [{"number": n, "moment": yt.yson.YsonUint64(first_us + 1_000 * n)} for n in numbers]
         self.client.insert_rows(self.queues[queue], rows)
 

@@ -221,7 +221,7 @@ def chosen(only: str, cases: Iterable[Case]) -> list[Case]:
 
 
 def save_points(found: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Write the points of which there are cases, one a line, as load_points() reads them."""
+    """Write the points that have cases, one per line, for load_points()."""
     masks: dict[tuple[str, str, str], int] = {}
     for number, variant in enumerate(sorted(found)):
         for point in found[variant]:

@@ -21,7 +21,7 @@ from tests.faults.two_drivers.play import play, project_of, staged
 from tests.support.jvm import submit_args
 
 #: One of a batch, and in `make journeys` one of a start and two of uploads. Of commits that are
-#: applied late and of kills beside a static output, packages/ytstream/tests has samples without a
+#: applied late and of kills next to a static output, packages/ytstream/tests has samples without a
 #: second process: test_older_drivers.py and test_static_outputs.py.
 SAMPLE = ("transactional-window-1-paused-head", "transactional-window-1-start-killed-folder")
 UPLOAD_SAMPLE = (
