@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -232,15 +233,8 @@ def test_each_workflow_and_the_settings_of_dependabot_are_linted(generate: Gener
         ("permissions: {}", "permissions: write-all", "excessive-permissions"),
     ],
 )
-def test_zizmor_finds_a_planted_fault(
-    generate: Generate, tmp_path: Path, old: str, new: str, rule: str
-) -> None:
-    file = generate(ci="github") / ".github/workflows/ci.yml"
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new))
-    words = [str(ZIZMOR), *audit.WORDS, str(file)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+def test_zizmor_finds_a_planted_fault(generate: Generate, old: str, new: str, rule: str) -> None:
+    done = _audited(generate, [str(ZIZMOR), *audit.WORDS], old, new)
     assert done.returncode != 0
     assert f"[{rule}]" in done.stdout
 
@@ -257,13 +251,19 @@ def test_zizmor_finds_a_planted_fault(
     ],
 )
 def test_jactionlint_finds_a_planted_fault(
-    generate: Generate, tmp_path: Path, old: str, new: str, rule: str
+    generate: Generate, old: str, new: str, rule: str
 ) -> None:
+    done = _audited(generate, [str(JACTIONLINT), *audit.LINT_WORDS], old, new)
+    assert done.returncode == 1
+    assert f"[{rule}]" in done.stdout
+
+
+def _audited(
+    generate: Generate, words: Sequence[str], old: str, new: str
+) -> subprocess.CompletedProcess[str]:
+    """Plant a fault in a generated workflow, and audit it."""
     file = generate(ci="github") / ".github/workflows/ci.yml"
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
-    words = [str(JACTIONLINT), *audit.LINT_WORDS, str(file)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert f"[{rule}]" in done.stdout
+    return subprocess.run([*words, str(file)], capture_output=True, text=True, check=False)

@@ -20,6 +20,7 @@ from typing import Any
 from minicluster.client.operations import Job
 from minicluster.release import node
 from tests.faults.operations.cluster import ALIAS, FINAL, NotDoneError, Site
+from tests.support.light import WITHOUT_SPARK
 from ytstream.ledger import positions
 from ytstream.recovery import spark_logs
 from ytstream.recovery.checkpoint_repair import path_of
@@ -73,17 +74,6 @@ def transform(events):
     filled = F.expr("IF(extra = 'boom', string(length(repeat(url, 50000000))), extra)")
     return _transform(events.withColumn("extra", filled))
 """
-#: A command line in an interpreter without Spark, as `make ops` installs it.
-LIGHT = """
-import sys
-class Without:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("pyspark", "py4j", "spyt", "pandas", "pyarrow"):
-            raise ModuleNotFoundError(name, name=name)
-sys.meta_path.insert(0, Without())
-from ytstream_tools.__main__ import main
-sys.exit(main(sys.argv[1:]))
-"""
 Scene = Callable[[Site], dict[str, Any]]
 
 
@@ -129,7 +119,7 @@ def _light(here: Site, *words: str) -> dict[str, Any]:
     kept = ("HOME", "PYTHONPATH", "TMPDIR", "NO_PROXY", "no_proxy")
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", LIGHT, words[0], *where, *words[1:]],
+        [sys.executable, "-c", WITHOUT_SPARK, words[0], *where, *words[1:]],
         env={name: os.environ[name] for name in kept if name in os.environ} | {"PATH": ""},
         cwd="/",
         stdin=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ import pytest
 from minicluster import testing as minicluster
 from tests.support.fixtures import connected_to
 from tests.support.helpers import ContextOf
+from tests.support.light import WITHOUT_SPARK
 from tests.support.project import ROOT
 from tests.support.status_steps import head_of_batch, send, write_batches, write_rows
 from ytstream.cluster.client import Client
@@ -30,17 +31,6 @@ from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools import __main__ as light
 
 MARK = "MARKED-VALUE"
-#: Runs the command line in an interpreter that has no Spark.
-WITHOUT_SPARK = """
-import sys
-class Without:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("pyspark", "py4j", "spyt", "pandas", "pyarrow"):
-            raise ModuleNotFoundError(name, name=name)
-sys.meta_path.insert(0, Without())
-from ytstream_tools.__main__ import main
-sys.exit(main(sys.argv[1:]))
-"""
 
 
 @pytest.fixture(scope="module")
