@@ -79,7 +79,7 @@ def sessions(
     """Add a bidder's new bids to the open sessions. Yield the sessions that no bid can join.
 
     Spark calls it for each bidder with bids in the batch, in any order, and without bids when the
-    state's time-out is reached. The result must depend only on the arguments.
+    state's timeout is reached. The result must depend only on the arguments.
     """
     known = [Session(*session) for session in state.get[0]] if state.exists else []
     for frame in frames:
