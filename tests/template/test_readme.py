@@ -161,7 +161,7 @@ def test_its_configuration_of_a_laptop_is_valid(project: Path) -> None:
 
 def test_every_file_they_name_exists(project: Path) -> None:
     # Pages of the runtime are in the template.
-    pages = {"snapshots.md", "docs/runtime/ledger.md", "docs/runtime/snapshots.md"}
+    pages = {"docs/runtime/ledger.md", "docs/runtime/snapshots.md"}
     assert all((ROOT / "docs/runtime" / Path(name).name).is_file() for name in pages)
     of_the_template = {"docs/cluster.md", "docs/upgrading.md"}
     assert all((ROOT / name).is_file() for name in of_the_template)
@@ -277,8 +277,8 @@ def _event(first: ast.AST) -> str:
 
 def test_the_numbers_of_rows_are_those_that_tests_and_demo_take(project: Path) -> None:
     (shown,) = re.findall(
-        r"`make test` takes up to ([\d ]+) rows for each queue, `make demo` ([\d ]+), "
-        r"`make rows` ([\d ]+) unless",
+        r"`make test` takes up to ([\d,]+) rows for each queue, `make demo` ([\d,]+), "
+        r"`make rows` ([\d,]+) unless",
         text_of(project),
     )
     sources = "".join(path.read_text() for path in (project / "tests").glob("test_*.py"))
@@ -286,7 +286,7 @@ def test_the_numbers_of_rows_are_those_that_tests_and_demo_take(project: Path) -
     full = tomllib.loads((project / "config/local.toml").read_text())["max_rows_per_partition"]
     played = BATCHES * full * LOCAL_QUEUE_TABLETS
     filled = cli.parser("job").parse_args(["rows"]).count
-    assert [int(number.replace(" ", "")) for number in shown] == [tested, played, filled]
+    assert [int(number.replace(",", "")) for number in shown] == [tested, played, filled]
     assert played == DEMO_ROWS
 
 
