@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
+
+import pytest
 
 from tests.faults.sequences.generate import Life
 from tests.faults.sequences.world import Form, Op
+from tests.support import mutants
+from ytstream.recovery import job_ownership, output_ownership, staging
 
 _TWO_BATCHES = (Op("send", 3), Op("batch"), Op("batch"))
 
 
+def _verify_no_outputs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(output_ownership, "verify_outputs", lambda *_, **__: None)
+
+
 class Found(NamedTuple):
-    """A sequence, what it gave without its fix, and the operation that it needs."""
+    """A sequence, what it gives without its fix, and what takes that out; None: not fixed yet."""
 
     life: Life
     gave: str
-    needs: str
+    take_out: Callable[[pytest.MonkeyPatch], None] | None
 
 
 FOUND: Mapping[str, Found] = {
@@ -30,7 +38,7 @@ FOUND: Mapping[str, Found] = {
             ),
         ),
         "repeated",
-        "late move",
+        mutants.verify_no_start,
     ),
     "an older driver moves the consumer back, output by position": Found(
         Life(
@@ -41,7 +49,7 @@ FOUND: Mapping[str, Found] = {
             ),
         ),
         "read, ",
-        "late move",
+        mutants.verify_no_start,
     ),
     "an older driver moves the consumer forward after a rewind": Found(
         Life(
@@ -52,7 +60,7 @@ FOUND: Mapping[str, Found] = {
             ),
         ),
         "the consumer was moved forward",
-        "late move",
+        mutants.refuse_a_consumer_ahead,
     ),
     # A, which was paused, has moved the consumer back.
     "a queue out and in again": Found(
@@ -65,7 +73,7 @@ FOUND: Mapping[str, Found] = {
             ),
         ),
         "the head went back",
-        "queue_in",
+        mutants.forget_removed_queues,
     ),
     "a queue out and in again, from its latest rows": Found(
         Life(
@@ -73,12 +81,12 @@ FOUND: Mapping[str, Found] = {
             (Op("restart"), Op("send", 3), Op("queue_out"), Op("migrate"), Op("queue_in")),
         ),
         "lost",
-        "queue_in",
+        mutants.forget_removed_queues,
     ),
     "a recreated queue, output by position": Found(
         Life(Form("idempotent"), (*_TWO_BATCHES, Op("recreate"), Op("send", 3))),
         "lost, there is",
-        "recreate",
+        _verify_no_outputs,
     ),
     "a recreated queue, rejected rows": Found(
         Life(
@@ -86,7 +94,7 @@ FOUND: Mapping[str, Found] = {
             (Op("send"), Op("batch"), Op("batch"), Op("recreate"), Op("send", 2), Op("send")),
         ),
         "lost, there is",
-        "recreate",
+        _verify_no_outputs,
     ),
     # A is paused after it has verified the head, and reads the new queue; B had read the old one.
     "a recreated queue, and an older driver that reads it": Found(
@@ -98,16 +106,16 @@ FOUND: Mapping[str, Found] = {
             ),
         ),
         "lost, there is",
-        "recreate beside an older driver",
+        None,
     ),
     "batch rows removed while a table waits": Found(
         Life(Form("at_least_once", is_static=True), (Op("send", 1), Op("batch"), Op("forget"))),
         "lost",
-        "forget",
+        lambda patch: patch.setattr(staging, "forgotten", lambda *_: set()),
     ),
     "ledger and consumer removed": Found(
         Life(Form("transactional", "window"), (Op("send", 1), Op("batch"), Op("lose"))),
         "not refused",
-        "lose",
+        lambda patch: patch.setattr(job_ownership, "is_nowhere", lambda *_: False),
     ),
 }

@@ -6,8 +6,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.faults.sequences.unfixed import UNFIXED
-from tests.faults.sequences.world import Form, Op, World
+from tests.faults.sequences.world import UNFIXED, Form, Op, World
 from ytstream.settings.job_settings import OWN, SPYT
 
 #: How often each operation comes; the numbers beside them are the largest argument.
@@ -78,7 +77,7 @@ class Life:
         return ""
 
 
-def sequence(seed: int, without: Collection[str] = UNFIXED) -> Life:
+def sequence(seed: int) -> Life:
     """Return the sequence of a seed; each kind of job comes in turn."""
     source = random.Random(seed)
     form = Form(
@@ -92,7 +91,7 @@ def sequence(seed: int, without: Collection[str] = UNFIXED) -> Life:
     ops = [Op("send", source.randrange(8))]
     paused = out = 0
     for _ in range(source.randint(SHORTEST, LONGEST)):
-        weights = {name: weight for name, (weight, _) in OPERATIONS.items() if name not in without}
+        weights = {name: weight for name, (weight, _) in OPERATIONS.items()}
         if not paused:
             weights["older"] = 0
         if not out:
@@ -106,13 +105,13 @@ def sequence(seed: int, without: Collection[str] = UNFIXED) -> Life:
     return Life(form, tuple(ops), source.randrange(2))
 
 
-def shrunk(failing: Life, without: Collection[str] = UNFIXED) -> Life:
+def shrunk(failing: Life) -> Life:
     """Return a shorter sequence that still fails: without operations, with smaller arguments."""
     is_shorter = True
     while is_shorter:
         is_shorter = False
         for shorter in _shorter(failing):
-            if shorter.run(without):
+            if shorter.run():
                 failing, is_shorter = shorter, True
                 break
     return failing
@@ -137,6 +136,4 @@ def _with(ops: Sequence[Op], place: int, op: Op) -> tuple[Op, ...]:
 
 def described(one: Life) -> str:
     """Return what it breaks, and the sequence as found.py writes it."""
-    ops = "".join(f"        {op},\n" for op in one.ops)
-    form = ", ".join(f"{name}={value!r}" for name, value in one.form._asdict().items())
-    return f"{one.run()}\nLife(\n    Form({form}),\n    (\n{ops}    ),\n    {one.finish},\n)"
+    return f"{one.run()}\n{one}"

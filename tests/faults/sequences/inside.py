@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from yt import yson
@@ -144,6 +145,47 @@ class Inside:
         return result if isinstance(result, bytes) else _plain(result)
 
 
+#: The input of a call, among its arguments.
+_INPUT = "input"
+#: Calls of ytsaurus-client that are one command: the arguments of each, by the command's names.
+_CALLS: Mapping[str, Sequence[str]] = {
+    "get": ("path", "attributes"),
+    "set": ("path", _INPUT),
+    "list": ("path",),
+    "exists": ("path",),
+    "create": ("type", "path"),
+    "remove": ("path", "recursive", "force"),
+    "move": ("source_path", "destination_path", "force"),
+    "copy": ("source_path", "destination_path"),
+    "read_file": ("path",),
+    "write_file": ("path", _INPUT),
+    "read_table": ("path",),
+    "write_table": ("path", _INPUT),
+    "mount_table": ("path",),
+    "unmount_table": ("path",),
+    "reshard_table": ("path", "tablet_count"),
+    "get_tablet_infos": ("path", "tablet_indexes"),
+    "trim_rows": ("path", "tablet_index", "trimmed_row_count"),
+    "get_operation": ("operation_id",),
+    "select_rows": ("query",),
+    "lookup_rows": ("path", _INPUT),
+    "insert_rows": ("path", _INPUT),
+    "delete_rows": ("path", _INPUT),
+    "register_queue_consumer": ("queue_path", "consumer_path", "vital"),
+    "list_queue_consumer_registrations": ("queue_path", "consumer_path"),
+    "advance_queue_consumer": (
+        "consumer_path", "queue_path", "partition_index", "old_offset", "new_offset",
+    ),
+}  # fmt: skip
+_READS = frozenset({"select_rows", "lookup_rows"})
+#: Those that a master transaction has no part in.
+_OF_ROWS = _READS | {
+    "insert_rows", "delete_rows", "register_queue_consumer", "list_queue_consumer_registrations",
+    "advance_queue_consumer",
+}  # fmt: skip
+_OF_ONE_VALUE = frozenset({"get", "list", "exists"})
+
+
 class InsideClient:
     """The part of ytsaurus-client that the runtime and the tests call."""
 
@@ -151,10 +193,29 @@ class InsideClient:
         self.inside = Inside(cluster, process)
         self._transactions: list[str] = []
 
-    def _call(self, name: str, given: Any = None, **parameters: Any) -> Any:
-        if self._transactions and "transaction_id" not in parameters:
+    def __getattr__(self, name: str) -> Any:
+        """Return a call of the client that is one command. Raises AttributeError."""
+        if name not in _CALLS:
+            raise AttributeError(name)
+        return partial(self._call, name)
+
+    def _call(self, name: str, *given: Any, **options: Any) -> Any:
+        options.pop("sync", None)  # every command is done when it has returned
+        parameters = {**dict(zip(_CALLS[name], given, strict=False)), **options}
+        if parameters.get("attributes") is not None:
+            parameters["attributes"] = _yson(parameters["attributes"])
+        if "tablet_indexes" in parameters:
+            parameters["tablet_indexes"] = [*parameters["tablet_indexes"]]
+        if self._transactions and name not in _OF_ROWS:
             parameters["transaction_id"] = self._transactions[-1]
-        return self.inside.call(name, given, **parameters)
+        rows = parameters.pop(_INPUT, None)
+        if name in _OF_ROWS and rows is not None:
+            rows = [*rows]
+        is_plain = isinstance(rows, bytes) or _INPUT not in _CALLS[name]
+        found = self.inside.call(name, rows if is_plain else _yson(rows), **parameters)
+        if name in _READS:
+            return iter(found)
+        return found["value"] if name in _OF_ONE_VALUE else found
 
     @contextmanager
     def Transaction(self, **_: Any) -> Iterator[None]:  # noqa: N802
@@ -171,13 +232,8 @@ class InsideClient:
         self._transactions.pop()
         self.inside.call("commit_transaction", transaction_id=found)
 
-    def get(self, path: str, attributes: list[str] | None = None) -> Any:
-        return self._call("get", path=path, attributes=attributes)["value"]
-
-    def get_operation(self, **named: Any) -> Any:
-        return self._call("get_operation", **{key: one for key, one in named.items() if one})
-
     def get_attribute(self, path: str, attribute: str, default: Any = _NO_DEFAULT) -> Any:
+        """Return an attribute, or ``default`` where there is none."""
         try:
             return self.get(f"{path}/@{attribute}")
         except YtError as error:
@@ -185,96 +241,15 @@ class InsideClient:
                 raise
             return default
 
-    def set(self, path: str, value: Any, **options: Any) -> None:
-        self._call("set", _yson(value), path=path, **options)
-
-    def list(self, path: str) -> list[str]:
-        return [str(name) for name in self._call("list", path=path)["value"]]
-
-    def exists(self, path: str) -> bool:
-        return bool(self._call("exists", path=path)["value"])
-
-    def create(self, type: str, path: str, **options: Any) -> None:
-        if "attributes" in options:
-            options["attributes"] = _yson(options["attributes"])
-        self._call("create", type=type, path=path, **options)
-
-    def remove(self, path: str, recursive: bool = False, force: bool = False) -> None:
-        self._call("remove", path=path, recursive=recursive, force=force)
-
-    def move(self, source_path: str, destination_path: str, force: bool = False) -> None:
-        paths = {"source_path": source_path, "destination_path": destination_path}
-        self._call("move", **paths, force=force)
-
-    def copy(self, source_path: str, destination_path: str) -> None:
-        self._call("copy", source_path=source_path, destination_path=destination_path)
-
     def read_file(self, path: str) -> Any:
-        return io.BytesIO(self._call("read_file", path=path))
+        """Return a file as a stream."""
+        return io.BytesIO(self._call("read_file", path))
 
     def write_file(self, destination: str, stream: bytes, force_create: bool = False) -> None:
+        """Write a file, in one request more where it may be a new one."""
         if force_create:
             self.create("file", destination, recursive=True, ignore_existing=True)
-        self._call("write_file", stream, path=destination)
-
-    def read_table(self, table: str) -> Any:
-        return self._call("read_table", path=table)
-
-    def write_table(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        self._call("write_table", _yson(rows), path=table)
-
-    def mount_table(self, path: str, sync: bool = False) -> None:
-        self._call("mount_table", path=path)
-
-    def unmount_table(self, path: str, sync: bool = False) -> None:
-        self._call("unmount_table", path=path)
-
-    def reshard_table(self, path: str, tablet_count: int) -> None:
-        self._call("reshard_table", path=path, tablet_count=tablet_count)
-
-    def select_rows(self, query: str) -> Any:
-        return iter(self.inside.call("select_rows", query=query))
-
-    def lookup_rows(self, table: str, input_stream: Any) -> Any:
-        return iter(self.inside.call("lookup_rows", _yson([*input_stream]), path=table))
-
-    def insert_rows(self, table: str, input_stream: Any, update: bool = False) -> None:
-        self.inside.call("insert_rows", _yson([*input_stream]), path=table, update=update)
-
-    def delete_rows(self, table: str, input_stream: Any) -> None:
-        self.inside.call("delete_rows", _yson([*input_stream]), path=table)
-
-    def get_tablet_infos(self, path: str, tablet_indexes: Any) -> Any:
-        return self._call("get_tablet_infos", path=path, tablet_indexes=[*tablet_indexes])
-
-    def register_queue_consumer(self, queue: str, consumer: str, vital: bool) -> None:
-        self.inside.call(
-            "register_queue_consumer", queue_path=queue, consumer_path=consumer, vital=vital
-        )
-
-    def list_queue_consumer_registrations(
-        self, queue_path: str, consumer_path: str | None = None
-    ) -> Any:
-        return self.inside.call(
-            "list_queue_consumer_registrations", queue_path=queue_path, consumer_path=consumer_path
-        )
-
-    def advance_queue_consumer(
-        self, consumer: str, queue: str, partition: int, old_offset: int | None, new_offset: int
-    ) -> None:
-        self.inside.call(
-            "advance_queue_consumer",
-            consumer_path=consumer,
-            queue_path=queue,
-            partition_index=partition,
-            old_offset=old_offset,
-            new_offset=new_offset,
-        )
-
-    def trim_rows(self, path: str, tablet_index: int, trimmed_row_count: int) -> None:
-        self._call(
-            "trim_rows", path=path, tablet_index=tablet_index, trimmed_row_count=trimmed_row_count
-        )
+        self._call("write_file", destination, stream)
 
 
 class InsideTransaction:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tests.faults.sequences.driver import BAD, BAD_REST, KEYS
 from tests.faults.sequences.inside import InsideClient
+from tests.faults.sweep.oracle import difference
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.settings.job_settings import Settings
@@ -63,8 +64,6 @@ class Oracle:
 
     client: InsideClient
     is_static: bool
-    #: Whether queues come and go with the state kept.
-    keeps_state: bool = True
     parts: dict[tuple[str, int], Part] = field(default_factory=dict)
     is_rewound: tuple[str, dict[tuple[str, int], int]] | None = None
     owner: str = ""
@@ -252,14 +251,10 @@ class Oracle:
         marker, settings = self.head["state"]["marker"], context.settings
         known, named = self._named(), set(settings.queues)
         found = []
-        # In the order in which an operator goes on: `rewind` takes over a new guarantee, too.
-        is_fixed = context.job.kind.is_stateful and not self.keeps_state
-        if is_fixed and known != named:
-            found.append(ErrorCode.STATE_MISMATCH)
         is_other = marker["guarantee"] != context.guarantee.name
         if not is_command and (is_other or marker["outputs"] != dict(settings.outputs)):
             found.append(ErrorCode.JOB_CHANGED)
-        if known - named and not is_command and not is_fixed:
+        if known - named and not is_command:
             found.append(ErrorCode.QUEUE_REMOVED)
         is_behind = any(
             part.at < part.lower
@@ -428,16 +423,12 @@ class Oracle:
         job, settings = context.job, context.settings
         name = "read" if job.processing == "aggregate" else "output"
         if self.is_static:
-            every = Counter[int]()
-            for counts in must.values():
-                every += counts
-            perhaps = Counter[int]()
-            for counts in may.values():
-                perhaps += counts
-            found = self._static_ids(context)
+            every = sum(must.values(), Counter[int]())
+            perhaps = sum(may.values(), Counter[int]())
+            found = self._ids_below(settings.outputs["output"])
             if self.is_forgotten:  # what the ledger cannot judge stays aside
                 perhaps += every
-                aside = self._ids_aside(context)
+                aside = self._ids_below(f"{settings.staging}/output")
                 every = Counter({id: count for id, count in every.items() if id not in aside})
             yield from _differences(f"static {name}", found, every, perhaps, exactly=True)
             return
@@ -455,23 +446,11 @@ class Oracle:
                     exactly=guarantee == "transactional",
                 )
 
-    def _static_ids(self, context: JobContext) -> Counter[int]:
-        folder = context.settings.outputs["output"]
-        return Counter(
-            int(row["id"])
-            for name in self.client.list(folder)
-            for row in self.client.read_table(f"{folder}/{name}")
-        )
-
-    def _ids_aside(self, context: JobContext) -> set[int]:
-        folder = f"{context.settings.staging}/output"
-        if not self.client.exists(folder):
-            return set()
-        return {
-            int(row["id"])
-            for name in self.client.list(folder)
-            for row in self.client.read_table(f"{folder}/{name}")
-        }
+    def _ids_below(self, folder: str) -> Counter[int]:
+        """Count the ids in all tables of a folder."""
+        names = self.client.list(folder) if self.client.exists(folder) else []
+        tables = (self.client.read_table(f"{folder}/{name}") for name in names)
+        return Counter(int(row["id"]) for table in tables for row in table)
 
     def _paths(self, settings: Settings, prefix: str) -> list[str]:
         """Return the tables that an output ever was."""
@@ -523,7 +502,8 @@ class Oracle:
 def _differences(
     where: str, found: Counter[int], must: Counter[int], may: Counter[int], *, exactly: bool
 ) -> Iterator[str]:
-    if lost := must - found:
+    lost, more = difference(must, found, may)
+    if lost:
         yield f"{where}: rows {sorted(lost.elements())} lost"
-    if exactly and (more := found - must - may):
+    if exactly and more:
         yield f"{where}: rows {sorted(more.elements())} repeated"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -32,6 +32,13 @@ MOST_OTHERS = 2
 LONGEST_TRANSACTION = 16.0
 #: A process starts again so often at the end of a sequence before it counts as stuck.
 MOST_STARTS = 12
+
+
+#: What is known to break a promise, and left out of random sequences until it is fixed.
+UNFIXED: Mapping[str, str] = {
+    "recreate beside an older driver": "a driver that was paused before it read writes rows of the "
+    "recreated queue over those of its successor, before the audit ends its batch",
+}
 
 
 class Form(NamedTuple):
@@ -64,7 +71,7 @@ class Op(NamedTuple):
     name: str
     n: int = 0
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"Op({self.name!r}, {self.n})" if self.n else f"Op({self.name!r})"
 
 
@@ -106,7 +113,7 @@ class World:
     """The cluster, the job as it is declared now, its processes, and what must come of it."""
 
     form: Form
-    #: Operations, or parts of them, that are left out: see unfixed.py.
+    #: Parts of operations that are left out.
     without: Collection[str] = ()
     cluster: Cluster = field(default_factory=Cluster)
     driver: Driver | None = None
@@ -132,9 +139,7 @@ class World:
         self.queues = QUEUES[: self.form.queues]
         self.client = InsideClient(self.cluster, Process())
         self._provision()
-        self.oracle = Oracle(
-            self.client, self.form.is_static, "queues of a state" not in self.without
-        )
+        self.oracle = Oracle(self.client, self.form.is_static)
         self._look()
 
     # -- the job as it is declared ---------------------------------------------------------------
@@ -174,7 +179,7 @@ class World:
 
     def play(self, op: Op) -> None:
         """Do one operation, and see what it has left. Raises WrongError."""
-        self.told.append(str(op))
+        self.told.append(repr(op))
         getattr(self, op.name)(op.n)
         self._look()
 
@@ -194,32 +199,21 @@ class World:
 
     def batch(self, n: int) -> None:
         """Run a batch; every other time its tables are published."""
-        driver = self._started()
-        if driver is not None:
-            self._run(driver, driver.batch)
-            if n % 2 and driver.has_begun:
-                self._run(driver, driver.publish)
+        driver = self._batch()
+        if driver is not None and n % 2 and driver.has_begun:
+            self._run(driver, driver.publish)
 
     def die_in_batch(self, n: int) -> None:
         """Kill the process at a request of a batch."""
-        driver = self._started()
-        if driver is not None:
-            self._run(driver, driver.batch, dies=n + 1)
+        self._batch(dies=n + 1)
 
     def lose_reply(self, n: int) -> None:
         """Run a batch, whose transaction commits without an answer to the driver."""
-        driver = self._started()
-        if driver is not None:
-            driver.client.inside.process.loses = True
-            self.is_disturbed = True
-            self._run(driver, driver.batch)
-            driver.client.inside.process.loses = False
+        self._batch(loses=True)
 
     def pause_in_batch(self, n: int) -> None:
         """Pause the process at a request of a batch: the next one is another process."""
-        driver = self._started()
-        if driver is not None:
-            self._run(driver, driver.batch, pauses=n + 1)
+        self._batch(pauses=n + 1)
 
     def restart(self, n: int) -> None:
         """Start again: in the same process, or in another one."""
@@ -245,7 +239,6 @@ class World:
         driver = self.others[n % len(self.others)]
         process = driver.client.inside.process
         self.is_disturbed = True
-        driver.moves_consumer = "late move" not in self.without
         if process.is_paused:
             step: Callable[[], object] = process.wake
         elif driver.has_begun:
@@ -286,8 +279,6 @@ class World:
 
     def moved_by_hand(self, n: int) -> None:
         """Move the consumer back by hand."""
-        if "late move" in self.without and self.guarantee != "transactional":
-            return
         rows = [*self.client.select_rows(f"* from [{self.settings.consumer}]")]
         moved = [row for row in rows if row["offset"]]
         if moved:
@@ -335,7 +326,7 @@ class World:
     def migrate(self, n: int) -> None:
         """Call `migrate` with the job stopped; for a large ``n`` it dies at a request first."""
         self._end()
-        self._command(lambda driver: migration.migrate(driver.context, _any(driver.tablets)), n)
+        self._command(lambda driver: migration.migrate(driver.context, driver.tablets), n)
 
     def rewind(self, n: int) -> None:
         """Call `rewind` with the job stopped; for a large ``n`` it dies at a request first."""
@@ -351,7 +342,7 @@ class World:
         options: dict[str, Any] = {}
 
         def rewound(driver: Driver) -> None:
-            repositioning.rewind(driver.context, _any(driver.tablets), to, rows, **options)
+            repositioning.rewind(driver.context, driver.tablets, to, rows, **options)
 
         self.oracle.rewinds(to, rows)
         self._command(rewound, n // 3)
@@ -371,9 +362,7 @@ class World:
     def recreate(self, n: int) -> None:
         """Drop a queue and recreate it under its path."""
         if "recreate beside an older driver" in self.without:
-            for driver in self.others:
-                driver.client.inside.process.kill()
-            self.others.clear()
+            self._kill_others()
         queue = self._queue(n)
         tablets = int(self.client.get(f"{queue}/@tablet_count"))
         self.client.remove(queue)
@@ -400,9 +389,7 @@ class World:
         if not self.client.exists(f"{self.settings.checkpoint}/@{MARKER}"):
             return
         self._end()
-        for driver in self.others:
-            driver.client.inside.process.kill()
-        self.others.clear()
+        self._kill_others()
         for path in (self.settings.ledger, self.settings.consumer):
             self.client.remove(path)
         self.oracle.forgotten(ledger=True)
@@ -425,9 +412,7 @@ class World:
             else:
                 driver.client.inside.process.kill()
         self._look()
-        for driver in self.others:
-            driver.client.inside.process.kill()
-        self.others.clear()
+        self._kill_others()
         self._end()
         self.is_disturbed = True  # an older process may have moved the consumer
         for _ in range(MOST_STARTS):
@@ -448,8 +433,8 @@ class World:
 
     def close(self) -> None:
         """End all threads."""
-        for driver in [*self.others, *([self.driver] if self.driver else [])]:
-            driver.client.inside.process.kill()
+        self._kill_others()
+        self._end()
 
     def _provision(self) -> None:
         """Make what is missing; a new output is split by the positions in all queues."""
@@ -473,6 +458,11 @@ class World:
         if self.driver is not None:
             self.driver.client.inside.process.kill()
             self.driver = None
+
+    def _kill_others(self) -> None:
+        for driver in self.others:
+            driver.client.inside.process.kill()
+        self.others.clear()
 
     def _started(self) -> Driver | None:
         """Return the newest process with its start committed; None when that is refused."""
@@ -504,6 +494,16 @@ class World:
         self.is_disturbed &= not driver.has_begun
         self._look()
         return driver.has_begun
+
+    def _batch(self, *, loses: bool = False, **ends: int) -> Driver | None:
+        """Run a batch of the newest process; return that if its start was not refused."""
+        driver = self._started()
+        if driver is not None:
+            driver.client.inside.process.loses = loses
+            self.is_disturbed |= loses
+            self._run(driver, driver.batch, **ends)
+            driver.client.inside.process.loses = False
+        return driver
 
     def _run(self, driver: Driver, step: Callable[[], object], **ends: int) -> None:
         """Run a step of the newest process' query."""
@@ -614,12 +614,7 @@ class World:
 REMEDIES: dict[ErrorCode, tuple[str, int]] = {
     ErrorCode.JOB_CHANGED: ("migrate", 0),
     ErrorCode.QUEUE_REMOVED: ("migrate", 0),
-    ErrorCode.STATE_MISMATCH: ("rewind", 0),
     ErrorCode.QUEUE_RECREATED: ("rewind", 0),
     ErrorCode.HEAD_LOST: ("rewind", 0),
     ErrorCode.ROWS_TRIMMED: ("data_loss", 1),
 }
-
-
-def _any(value: Any) -> Any:
-    return value

@@ -10,15 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.faults.sweep.variants import Variant
 
 Row = Mapping[str, Any]
-#: Where the key of an idempotent output comes from: not in the rows that expected() gives.
-POSITION = ("queue_id", "tablet_index", "row_index")
-#: Columns of a rejected row whose values are the run's own.
-_OF_THE_RUN = ("time", "row")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -57,12 +54,19 @@ def batches_of(
     return found
 
 
+def difference(
+    must: Counter[T], found: Counter[T], may: Counter[T] | None = None
+) -> tuple[Counter[T], Counter[T]]:
+    """Return what is lost, and what is there too often; what ``may`` be there is neither."""
+    return must - found, found - must - (may or Counter())
+
+
 def compared(expected: Mapping[str, Counter[str]], found: Mapping[str, Counter[str]]) -> Verdict:
     """Compare the rows of each output, as texts, by how often each is there."""
     lost = repeated = 0
     examples: list[str] = []
     for name in expected:
-        missing, more = expected[name] - found[name], found[name] - expected[name]
+        missing, more = difference(expected[name], found[name])
         lost += missing.total()
         repeated += more.total()
         examples += [f"{name}: lost {text}" for text in [*missing][:2]]
