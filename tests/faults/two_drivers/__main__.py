@@ -8,34 +8,58 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 from yt.common import YtError
 
 from minicluster.client import ControlError
-from tests.faults.two_drivers.cases import Case, Variant, chosen
-from tests.faults.two_drivers.play import SpoiltError, Stage, play, project_of, staged
+from tests.faults.two_drivers.cases import CASES, Variant
+from tests.faults.two_drivers.play import Result, SpoiltError, Stage, play, project_of, staged
 from tests.support.jvm import submit_args
 from tests.support.project import ROOT
 
 LOGS = ROOT / "build" / "crash-matrix"
-COLUMNS = ("case", "seconds", "lost", "duplicated", "the older driver", "result")
+COLUMNS = ("case", "seconds", "lost", "duplicated", "what happened", "result")
 HOLDS = "ok"
 
 console = Console(width=140, highlight=False, markup=False)
 
 
+class Named(Protocol):
+    """A case: what is played on a stage of its variant."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def variant(self) -> Variant: ...
+
+
+C = TypeVar("C", bound=Named)
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Return 0 when every case holds, else 1."""
-    parser = argparse.ArgumentParser("python -m tests.faults.two_drivers", description=__doc__)
+    return run(__doc__, CASES, play, words)
+
+
+def run(
+    said: str | None,
+    known: Sequence[C],
+    play: Callable[[C, Stage], Result],
+    words: Sequence[str] | None,
+) -> int:
+    """Play the cases that ``--only`` names, show their figures; return 0 when each one holds."""
+    parser = argparse.ArgumentParser(description=said)
     parser.add_argument("--only", default="", help="a part of the names of the cases to play")
     parser.add_argument("--list", action="store_true", help="show the names, play nothing")
     given = parser.parse_args(words)
-    cases = chosen(given.only)
+    cases = [case for case in known if given.only in case.name]
     if not cases:
         parser.error(f"no case has {given.only!r} in its name; --list shows all names")
     if given.list:
@@ -50,7 +74,7 @@ def main(words: Sequence[str] | None = None) -> int:
     failed = 0
     try:
         for variant, group in itertools.groupby(cases, lambda case: case.variant):
-            for row in _rows(variant, [*group]):
+            for row in _rows(variant, [*group], play):
                 console.print("  ".join(row))
                 table.add_row(*row)
                 failed += row[-1] != HOLDS
@@ -59,7 +83,9 @@ def main(words: Sequence[str] | None = None) -> int:
     return int(failed > 0)
 
 
-def _rows(variant: Variant, cases: Sequence[Case]) -> Iterator[tuple[str, ...]]:
+def _rows(
+    variant: Variant, cases: Sequence[C], play: Callable[[C, Stage], Result]
+) -> Iterator[tuple[str, ...]]:
     """Play the cases of one variant; yield their rows of the table."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stages:
         project = project_of(variant, Path(folder))

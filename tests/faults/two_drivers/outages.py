@@ -6,49 +6,31 @@ and for a stop the seconds until the process ended.
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from tests.faults.two_drivers.__main__ import LOGS
+from tests.faults.two_drivers.__main__ import console, run
 from tests.faults.two_drivers.cases import Variant
-from tests.faults.two_drivers.play import PACKAGE, SpoiltError, Stage, project_of, staged
-from tests.support.jvm import submit_args
+from tests.faults.two_drivers.play import PACKAGE, Result, SpoiltError, Stage
+from ytstream.errors import JobError
 from ytstream.log import Event
-from ytstream_tools.demo.job_process import JobProcess
+from ytstream_tools.demo.job_process import JobProcess, run_command
 
 VARIANT = Variant("transactional", "map", 1)
-#: A request of the front end that fails as if nobody listened.
-_HANG_UP = "hang_up"
-
-console = Console(width=140, highlight=False, markup=False)
+AWAY_SECONDS, CUT_SECONDS = 600.0, 60.0
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of one case."""
+class Case:
+    """One outage, or one stop."""
 
     name: str
-    seconds: float
-    lost: int
-    duplicated: int
-    said: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing is lost or repeated."""
-        return not (self.lost or self.duplicated)
+    play: Callable[[Stage, str], Result]
+    variant: Variant = VARIANT
 
 
 @contextmanager
@@ -62,11 +44,10 @@ def paused_cluster(stage: Stage) -> Iterator[None]:
 
 
 @contextmanager
-def without(stage: Stage, protocol: str) -> Iterator[None]:
-    """Hang up on each request of HTTP or of RPC."""
-    proxies = [stage.cluster.http] if protocol == "http" else stage.cluster.rpc
+def without(stage: Stage, proxies: Sequence[str]) -> Iterator[None]:
+    """Hang up on each request to these proxies, as if nobody listened."""
     faults = stage.cluster.client.faults
-    rules = [faults.add(action=_HANG_UP, times=None, proxy=proxy) for proxy in proxies]
+    rules = [faults.add(action="hang_up", times=None, proxy=proxy) for proxy in proxies]
     try:
         yield
     finally:
@@ -74,136 +55,102 @@ def without(stage: Stage, protocol: str) -> Iterator[None]:
             faults.remove(rule)
 
 
-def outage(stage: Stage, name: str, away: Callable[[], None]) -> Outcome:
-    """Let the cluster go away under a busy driver; see that all rows come through."""
-    driver = stage.driver or stage.start(f"{name}.log")
-    stage.wait(driver.has_started, driver)
-    before = driver.log.stat().st_size
-    stage.fill()
-    began = time.monotonic()
-    away()
-    stage.wait(driver.has_started, driver)
-    stage.follow()
-    lost, duplicated = stage.count()
-    return Outcome(name, time.monotonic() - began, lost, duplicated, _said(driver, before))
+def outage(
+    seconds: float, away: Callable[[Stage], AbstractContextManager[None]]
+) -> Callable[[Stage, str], Result]:
+    """Let the cluster be away for so long under a busy driver; see that all rows come through."""
+
+    def played(stage: Stage, name: str) -> Result:
+        with _driver(stage, name) as driver:
+            stage.fill()
+            with away(stage):
+                time.sleep(seconds)
+            stage.wait(driver.has_started, driver)
+            stage.follow()
+        return Result(*stage.count(), "goes on")
+
+    return played
 
 
 def stopped(
-    stage: Stage, name: str, prepare: Callable[[JobProcess], None], codes: tuple[int, ...] = (0,)
-) -> Outcome:
+    prepare: Callable[[Stage, JobProcess], None], codes: Sequence[int] = (0,)
+) -> Callable[[Stage, str], Result]:
     """Call `stop` while the driver is as ``prepare`` makes it; it ends with one of ``codes``."""
+
+    def played(stage: Stage, name: str) -> Result:
+        with _driver(stage, name) as driver:
+            prepare(stage, driver)
+            began = time.monotonic()
+            try:
+                said = run_command(PACKAGE, stage.cluster.http, stage.project, "stop")
+            except JobError as error:
+                raise SpoiltError(f"stop: {error}") from error
+            code = driver.wait()
+            seconds = time.monotonic() - began
+        console.print(*said.splitlines(), sep="\n  ")
+        if code not in codes:
+            raise SpoiltError(f"the driver ended with {code}")
+        stage.cluster.client.faults.clear()
+        stage.start(f"{name}.next.log")
+        stage.drain()
+        return Result(*stage.count(), f"stopped in {seconds:.1f} s")
+
+    return played
+
+
+@contextmanager
+def _driver(stage: Stage, name: str) -> Iterator[JobProcess]:
+    """Give the newest driver, started; print at the end what it has said, but of batches."""
     driver = stage.driver or stage.start(f"{name}.log")
     stage.wait(driver.has_started, driver)
     before = driver.log.stat().st_size
-    prepare(driver)
-    began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", PACKAGE, "stop"],
-        cwd=stage.project,
-        env={
-            **os.environ,
-            "YT_PROXY": stage.cluster.http,
-            "PYTHONPATH": os.pathsep.join(map(str, (stage.project / "src", stage.project))),
-        },
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
+    try:
+        yield driver
+    finally:
+        text = driver.log.read_bytes()[before:].decode(errors="replace")
+        lines = (line for line in text.splitlines() if ": batch " not in line)
+        console.print(f"{name}:", *lines, sep="\n  ")
+
+
+def backing_off(stage: Stage, driver: JobProcess) -> None:
+    """Let each write fail, until the driver waits before it tries again."""
+    stage.cluster.client.faults.add(
+        action="fail",
+        method="ModifyRows",
+        where={"path": stage.context.settings.output},
+        times=None,
+        error={"code": 1, "message": "the tablet is on strike"},
     )
-    code = driver.wait()
-    seconds = time.monotonic() - began
-    if done.returncode or code not in codes:
-        raise SpoiltError(f"stop: {done.returncode}, {done.stdout}; driver: {code}")
-    stage.cluster.client.faults.clear()
-    stage.driver = None
-    said = (*_said(driver, before), *done.stdout.splitlines())
-    stage.start(f"{name}.next.log")
-    stage.drain()
-    lost, duplicated = stage.count()
-    return Outcome(name, seconds, lost, duplicated, said)
+    stage.fill()
+    stage.wait(lambda: driver.events(Event.FAILURE) >= 2, driver)
 
 
-def _said(driver: JobProcess, start: int) -> tuple[str, ...]:
-    """Return the driver's lines but for those of batches."""
-    text = driver.log.read_bytes()[start:].decode(errors="replace")
-    return tuple(line for line in text.splitlines() if ": batch " not in line)
+def _draining(stage: Stage, driver: JobProcess) -> None:
+    """Let the driver end after a batch that takes long."""
+    where = {"path": stage.context.settings.output}
+    slow = stage.cluster.client.faults.add(
+        action="delay", method="ModifyRows", where=where, seconds=10
+    )
+    stage.fill()
+    stage.wait_hit(slow, driver)
+    os.kill(driver.pgid, signal.SIGTERM)  # to Python alone
 
 
-def cases(stage: Stage, minutes: float) -> dict[str, Callable[[str], Outcome]]:
-    """Return what can be played, by name."""
-
-    def gone(seconds: float) -> None:
-        with paused_cluster(stage):
-            time.sleep(seconds)
-
-    def cut(protocol: str) -> None:
-        with without(stage, protocol):
-            time.sleep(60)
-
-    def backing_off(driver: JobProcess) -> None:
-        # It ends with 1 when the batch that it waits for meets the fault once more.
-        stage.cluster.client.faults.add(
-            action="fail",
-            method="ModifyRows",
-            where={"path": stage.context.settings.output},
-            times=None,
-            error={"code": 1, "message": "the tablet is on strike"},
-        )
-        stage.fill()
-        stage.wait(lambda: driver.events(Event.FAILURE) >= 2, driver)
-
-    def draining(driver: JobProcess) -> None:
-        where = {"path": stage.context.settings.output}
-        slow = stage.cluster.client.faults.add(
-            action="delay", method="ModifyRows", where=where, seconds=10
-        )
-        stage.fill()
-        stage.wait_hit(slow, driver)
-        os.kill(driver.pgid, signal.SIGTERM)  # to Python alone
-
-    return {
-        "outage-all": lambda name: outage(stage, name, lambda: gone(60 * minutes)),
-        "outage-http": lambda name: outage(stage, name, lambda: cut("http")),
-        "outage-rpc": lambda name: outage(stage, name, lambda: cut("rpc")),
-        "stop-idle": lambda name: stopped(stage, name, lambda _: stage.drain()),
-        "stop-busy": lambda name: stopped(stage, name, lambda _: stage.fill()),
-        "stop-draining": lambda name: stopped(stage, name, draining),
-        "stop-backing-off": lambda name: stopped(stage, name, backing_off, (0, 1)),
-    }
+CASES = (
+    Case("outage-all", outage(AWAY_SECONDS, paused_cluster)),
+    Case("outage-http", outage(CUT_SECONDS, lambda stage: without(stage, [stage.cluster.http]))),
+    Case("outage-rpc", outage(CUT_SECONDS, lambda stage: without(stage, stage.cluster.rpc))),
+    Case("stop-idle", stopped(lambda stage, _: stage.drain())),
+    Case("stop-busy", stopped(lambda stage, _: stage.fill())),
+    Case("stop-draining", stopped(_draining)),
+    # It ends with 1 when the batch that it waits for meets the fault once more.
+    Case("stop-backing-off", stopped(backing_off, (0, 1))),
+)
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Return 0 when nothing is lost or repeated and every stop ends the driver, else 1."""
-    parser = argparse.ArgumentParser(
-        "python -m tests.faults.two_drivers.outages", description=__doc__
-    )
-    parser.add_argument("--only", default="", help="a part of the names of the cases to play")
-    parser.add_argument("--minutes", type=float, default=10, help="of the outage of everything")
-    given = parser.parse_args(words)
-    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
-    LOGS.mkdir(parents=True, exist_ok=True)
-    table = Table("case", "seconds", "lost", "duplicated", "result", title="outages and stops")
-    failed = 0
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        staged(VARIANT, project_of(VARIANT, Path(folder)), LOGS) as stage,
-    ):
-        for name, run in cases(stage, given.minutes).items():
-            if given.only not in name:
-                continue
-            try:
-                found = run(name)
-            except SpoiltError as error:
-                console.print(f"{name}: FAILED: {error}")
-                table.add_row(name, "", "", "", "FAILED")
-                failed += 1
-                break  # the driver is not in a state to go on with
-            console.print(f"{name}:", *found.said, sep="\n  ")
-            verdict = "ok" if found.holds else "FAILED"
-            figures = f"{found.seconds:.1f}", str(found.lost), str(found.duplicated)
-            table.add_row(name, *figures, verdict)
-            failed += not found.holds
-    console.print(table)
-    return int(failed > 0)
+    return run(__doc__, CASES, lambda case, stage: case.play(stage, case.name), words)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,18 +81,17 @@ class SpoiltError(Exception):
 class Result:
     """Figures counted from the tables, and how the older driver ended."""
 
-    case: Case
     lost: int
     duplicated: int
     ended: str
     #: What else is wrong, of a static output: in its folder, or in what its reader has seen.
     wrong: tuple[str, ...] = ()
+    may_repeat: bool = False
 
     @property
     def holds(self) -> bool:
         """Whether every row is counted as often as the guarantee says, and nothing is wrong."""
-        is_exact = not self.lost and (self.case.may_repeat or not self.duplicated)
-        return is_exact and not self.wrong
+        return not (self.lost or self.wrong) and (self.may_repeat or not self.duplicated)
 
 
 def project_of(variant: Variant, folder: Path) -> Path:
@@ -132,15 +131,13 @@ def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
 def play(case: Case, stage: Stage) -> Result:
     """Play ``case``; its newer driver runs on. Raises SpoiltError: then the stage is spoilt."""
     older = stage.driver or stage.start(f"{case.name}.older.log")
+    wrong: tuple[str, ...] = ()
     if case.kind == "killed":
-        return _killed(case, stage, older)
-    if case.kind == "upload-killed":
-        return _killed_in_an_upload(case, stage, older)
-    if case.kind.startswith("start-"):
-        return Result(case, *_cut_off(case, stage, older))
-    ended = (_paused if case.kind == "paused" else _late)(case, stage, older)
-    stage.follow()
-    return Result(case, *stage.count(), ended)
+        ended, wrong = _killed(case, stage, older)
+    else:
+        ended = _ENDS[case.kind](case, stage, older)
+        stage.follow()
+    return Result(*stage.count(), ended, wrong, case.may_repeat)
 
 
 def _paused(case: Case, stage: Stage, older: JobProcess) -> str:
@@ -148,13 +145,18 @@ def _paused(case: Case, stage: Stage, older: JobProcess) -> str:
     rule = stage.arm(case.place, action="stop", pgid=older.pgid)
     stage.fill()
     stage.wait_hit(rule, older)
+    return _continued(case, stage, older)
+
+
+def _continued(case: Case, stage: Stage, paused: JobProcess) -> str:
+    """Start a newer driver beside one that is paused; return how that ends when it goes on."""
     stage.expire_the_lock()
     newer = stage.start(f"{case.name}.log")
     stage.drain()
-    os.killpg(older.pgid, signal.SIGCONT)
-    stage.wait(lambda: older.exit_code is not None, newer)
-    if (code := older.wait()) not in ENDED:
-        raise SpoiltError(f"the older driver ended with {code}:\n{older.tail()}")
+    os.killpg(paused.pgid, signal.SIGCONT)
+    stage.wait(lambda: paused.exit_code is not None, newer)
+    if (code := paused.wait()) not in ENDED:
+        raise SpoiltError(f"the driver that was paused ended with {code}:\n{paused.tail()}")
     return ENDED[code]
 
 
@@ -177,49 +179,51 @@ def _late(case: Case, stage: Stage, older: JobProcess) -> str:
     return "killed, its commit " + ("refused" if code else "applied")
 
 
-def _cut_off(case: Case, stage: Stage, older: JobProcess) -> tuple[int, int, str]:
+def _cut_off(case: Case, stage: Stage, older: JobProcess) -> str:
     """Kill the older driver at its commit; kill or pause the next one's start at the place.
 
-    Returns what is lost and repeated after a third one, and how the second one ended.
+    Returns how the second one ended, when a third one works.
     """
-    rule = stage.arm(late(case.variant), action="kill", pgid=older.pgid)
-    stage.fill()
-    stage.wait_killed(rule, older)
-    stage.expire_the_lock()
+    stage.kill(late(case.variant), older)
     # A start writes the mark again where it is missing.
     stage.context.client.remove(f"{stage.context.settings.consumer}/@{MARKER}", force=True)
     second = stage.start(f"{case.name}.second.log")
     # Before its first request to write: Spark starts before that.
-    is_paused = case.kind == "start-paused"
-    rule = stage.arm(case.place, action="stop" if is_paused else "kill", pgid=second.pgid)
-    if not is_paused:
-        stage.wait_killed(rule, second)
-        stage.expire_the_lock()
-        stage.start(f"{case.name}.log")
-    else:
-        stage.wait_hit(rule, second)
-        stage.expire_the_lock()
-        newer = stage.start(f"{case.name}.log")
-        stage.drain()
-        os.killpg(second.pgid, signal.SIGCONT)
-        stage.wait(lambda: second.exit_code is not None, newer)
-    stage.follow()
-    code = second.wait()
-    if is_paused and code not in ENDED:
-        raise SpoiltError(f"the second driver ended with {code}:\n{second.tail()}")
-    return *stage.count(), ENDED[code] if is_paused else "killed in its start"
+    if case.kind == "start-paused":
+        stage.wait_hit(stage.arm(case.place, action="stop", pgid=second.pgid), second)
+        return _continued(case, stage, second)
+    stage.kill(case.place, second, fills=False)
+    stage.start(f"{case.name}.log")
+    return "killed in its start"
 
 
-def _killed(case: Case, stage: Stage, older: JobProcess) -> Result:
-    """Kill the older driver and start a newer one, while a reader polls the output's folder."""
+def _killed_in_an_upload(case: Case, stage: Stage, older: JobProcess) -> str:
+    """Kill the older driver at a request about its state; a newer one has nothing but Cypress."""
+    stage.kill(case.place, older)
+    stage.start(f"{case.name}.log")
+    return "killed"
+
+
+#: What is done to the older driver, by the kind of a case; each returns how it ended.
+_ENDS: Mapping[str, Callable[[Case, Stage, JobProcess], str]] = {
+    "paused": _paused,
+    "late": _late,
+    "start-killed": _cut_off,
+    "start-paused": _cut_off,
+    "upload-killed": _killed_in_an_upload,
+}
+
+
+def _killed(case: Case, stage: Stage, older: JobProcess) -> tuple[str, tuple[str, ...]]:
+    """Kill the older driver and start a newer one, while a reader polls the output's folder.
+
+    Returns how the older one ended, and what is wrong in the folder.
+    """
     context = stage.context
     with Reader(context.settings) as reader:
-        rule = stage.arm(case.place, action="kill", pgid=older.pgid)
-        stage.fill()
-        stage.wait_killed(rule, older)
+        stage.kill(case.place, older, seconds=_SPYT_SECONDS)
         if (left := _left(context)) not in case.place.leaves:
             raise SpoiltError(f"the killed driver left {left}, not {case.place.leaves[0]}")
-        stage.expire_the_lock(_SPYT_SECONDS)
         stage.start(f"{case.name}.log")
         stage.follow()
     # The newest driver's own may be of a batch without rows, which removes its table when written.
@@ -232,18 +236,7 @@ def _killed(case: Case, stage: Stage, older: JobProcess) -> Result:
         "other than the ledger says": published(context).items() ^ named(context).items(),
     }
     said = tuple(f"{what}: {sorted(map(str, found))}" for what, found in wrong.items() if found)
-    return Result(case, *stage.count(), f"killed, left {left}", said)
-
-
-def _killed_in_an_upload(case: Case, stage: Stage, older: JobProcess) -> Result:
-    """Kill the older driver at a request about its state; a newer one has nothing but Cypress."""
-    rule = stage.arm(case.place, action="kill", pgid=older.pgid)
-    stage.fill()
-    stage.wait_killed(rule, older)
-    stage.expire_the_lock()
-    stage.start(f"{case.name}.log")
-    stage.follow()
-    return Result(case, *stage.count(), "killed")
+    return f"killed, left {left}", said
 
 
 def _left(context: JobContext) -> str:
@@ -322,13 +315,27 @@ class Stage:
         """Wait until the rule has acted."""
         self.wait(lambda: self.cluster.client.faults.get(rule).hits == 1, process)
 
-    def wait_killed(self, rule: Fault, process: JobProcess) -> None:
-        """Wait until the rule has killed the process."""
+    def kill(
+        self,
+        place: Place,
+        process: JobProcess,
+        *,
+        fills: bool = True,
+        seconds: float = LOCK_SECONDS,
+    ) -> None:
+        """Let the cluster kill the process at ``place``, of the rows that come if it ``fills``.
+
+        Then its lock, and what lives for so many ``seconds``, has expired.
+        """
+        rule = self.arm(place, action="kill", pgid=process.pgid)
+        if fills:
+            self.fill()
         with suppress(subprocess.TimeoutExpired):
             process.wait(PATIENCE_SECONDS)
         if not self.cluster.client.faults.get(rule).hits or process.exit_code != -signal.SIGKILL:
             code = process.exit_code
             raise SpoiltError(f"a driver was not killed, its code is {code}:\n{process.tail()}")
+        self.expire_the_lock(seconds)
 
     def expire_the_lock(self, seconds: float = LOCK_SECONDS) -> None:
         """Let the cluster's clock go on until the older driver's lock is free."""

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.two_drivers.cases import Variant
+from tests.faults.two_drivers.outages import VARIANT, backing_off
 from tests.faults.two_drivers.play import Stage, project_of, staged
 from tests.support.jvm import submit_args
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.log import Event, failure_in
+from ytstream.log import failure_in
 from ytstream_tools.demo.job_process import JobProcess
 from ytstream_tools.status.status_text import status
 
-VARIANT = Variant("transactional", "map", 1)
 REMEDY = "start again: nothing that was committed is lost; what the JVM itself said is above"
 KILLED = "Spark's JVM was killed (SIGKILL), as the system does when memory runs out"
 STARTING = "Spark's JVM has ended while it started"
@@ -59,14 +58,8 @@ def _in_a_batch(stage: Stage, driver: JobProcess) -> None:
 
 
 def _while_it_backs_off(stage: Stage, driver: JobProcess) -> None:
-    error = {"code": 1, "message": "the tablet is on strike"}
-    where = {"path": stage.context.settings.output}
-    stage.cluster.client.faults.add(
-        method="ModifyRows", where=where, times=None, action="fail", error=error
-    )
     stage.wait(driver.has_started, driver)
-    stage.fill()
-    stage.wait(lambda: driver.events(Event.FAILURE) >= 3, driver)
+    backing_off(stage, driver)
 
 
 Moment = Callable[[Stage, JobProcess], None]
