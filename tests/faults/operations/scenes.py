@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from minicluster.client.operations import Job
+from minicluster.client.operations import Job, Operation
 from minicluster.release import node
 from tests.faults.operations.cluster import ALIAS, FINAL, NotDoneError, Site
 from tests.support.light import WITHOUT_SPARK
@@ -80,14 +80,12 @@ Scene = Callable[[Site], dict[str, Any]]
 def undisturbed(here: Site) -> dict[str, Any]:
     """Read the queues to their end, and stop."""
     _start(here)
-    here.wait_drained()
     return _end(here)
 
 
 def on_call(here: Site) -> dict[str, Any]:
     """Call the light commands for the job, on a machine without Java and Spark. `drain` ends it."""
     _start(here)
-    here.wait_drained()
     found = {words[0]: _light(here, *words) for words in (["logs"], ["why"], ["status"])}
     here.send(ROWS)
     found["drain"] = _light(here, "drain")
@@ -99,7 +97,6 @@ def executor_out_of_memory(here: Site) -> dict[str, Any]:
     with (here.root / "src" / here.package / "transform.py").open("a") as file:
         file.write(FILLS_THE_HEAP)
     _start(here)
-    here.wait_drained()
     [row] = here.sample.make(1, 77)
     valid = {"price": 99, "url": f"https://auction.example/{row['auction']}?c=Apple"}
     here.produce(here.context.settings.queues[0], [{**row, **valid, "extra": "boom"}], 1)
@@ -135,23 +132,16 @@ def _light(here: Site, *words: str) -> dict[str, Any]:
 def executor_preempted(here: Site) -> dict[str, Any]:
     """The scheduler takes an executor away while its tasks write."""
     _start(here)
-    here.wait_drained()
     writing = _held(here, "ModifyRows", "before", path=here.context.settings.output)
-    client = here.cluster.client
-    [job] = here.executors().running()
-    fault = Fault.now(here)
-    client.operations.abort_job(job.id, "preemption")
-    client.faults.remove(writing)
+    fault = _preempted(here, here.executors())
+    here.cluster.client.faults.remove(writing)
     return _recovered(here, fault)
 
 
 def executor_aborted(here: Site) -> dict[str, Any]:
     """An executor ends while the job waits for rows."""
     _start(here)
-    here.wait_drained()
-    [job] = here.executors().running()
-    fault = Fault.now(here)
-    here.cluster.client.operations.abort_job(job.id, "user_request")
+    fault = _preempted(here, here.executors(), "user_request")
     here.send(ROWS)
     return _recovered(here, fault)
 
@@ -162,12 +152,9 @@ def executor_lost_in_an_upload(here: Site) -> dict[str, Any]:
     The next executor has no file of the state but those in Cypress.
     """
     _start(here)
-    here.wait_drained()
     changes = f"{here.context.settings.checkpoint}/*/state/*.changelog"
     uploading = _held(here, "MoveNode", "before", destination_path=changes)
-    [job] = here.executors().running()
-    fault = Fault.now(here)
-    here.cluster.client.operations.abort_job(job.id, "preemption")
+    fault = _preempted(here, here.executors())
     here.wait("another executor", lambda: len(here.executors().jobs) == 2)
     here.cluster.client.faults.remove(uploading)
     here.send(ROWS)
@@ -177,7 +164,6 @@ def executor_lost_in_an_upload(here: Site) -> dict[str, Any]:
 def executor_node_lost(here: Site) -> dict[str, Any]:
     """The scheduler loses an executor's node: the old executor works on beside the new one."""
     _start(here)
-    here.wait_drained()
     [job] = here.executors().running()
     fault = Fault.now(here)
     here.cluster.client.operations.lose_node(
@@ -192,20 +178,15 @@ def executor_node_lost(here: Site) -> dict[str, Any]:
 def driver_preempted(here: Site) -> dict[str, Any]:
     """The driver is taken away where Spark says that a batch is done and its rows are not there."""
     _start(here)
-    here.wait_drained()
     logged = _held(here, "AdvanceConsumer", "after")
-    client = here.cluster.client
-    [job] = here.driver().running()
-    fault = Fault.now(here)
-    client.operations.abort_job(job.id, "preemption")
-    client.faults.remove(logged)
+    fault = _preempted(here, here.driver())
+    here.cluster.client.faults.remove(logged)
     return _recovered(here, fault, new_process=True)
 
 
 def driver_node_lost(here: Site) -> dict[str, Any]:
     """The driver's node hangs in the same place; it wakes when another driver has written."""
     _start(here)
-    here.wait_drained()
     logged = _held(here, "AdvanceConsumer", "after")
     client = here.cluster.client
     [job] = here.driver().running()
@@ -225,7 +206,6 @@ def driver_node_lost(here: Site) -> dict[str, Any]:
 def executors_operation_aborted(here: Site) -> dict[str, Any]:
     """Somebody aborts the executors' operation: the driver is started again, with a new one."""
     _start(here)
-    here.wait_drained()
     first = here.executors()
     fault = Fault.now(here)
     here.cluster.client.operations.end(first.id, "aborted")
@@ -237,7 +217,6 @@ def executors_operation_aborted(here: Site) -> dict[str, Any]:
 def executors_operation_completed(here: Site) -> dict[str, Any]:
     """Somebody completes the executors' operation: the driver ends as a success, rows wait."""
     _start(here)
-    here.wait_drained()
     fault = Fault.now(here)
     here.cluster.client.operations.end(here.executors().id, "completed")
     here.send(ROWS)
@@ -250,7 +229,6 @@ def executors_operation_completed(here: Site) -> dict[str, Any]:
 def scheduler_away(here: Site) -> dict[str, Any]:
     """No request about operations is answered for two minutes; the job goes on."""
     _start(here)
-    here.wait_drained()
     fault = Fault.now(here)
     here.cluster.client.operations.scheduler_away(AWAY_SECONDS)
     here.send(ROWS)
@@ -267,7 +245,6 @@ def scheduler_away(here: Site) -> dict[str, Any]:
 def driver_killed_twice(here: Site) -> dict[str, Any]:
     """The driver's process dies in a batch, and its second attempt while it waits to begin."""
     _start(here)
-    here.wait_drained()
     logged = _held(here, "AdvanceConsumer", "after")
     [first] = here.driver().running()
     fault = Fault.now(here)
@@ -292,7 +269,6 @@ def _waiting(here: Site, former: Job) -> Job | None:
 def driver_superseded(here: Site) -> dict[str, Any]:
     """The driver hangs until its lock expires; when it wakes, a process elsewhere has its place."""
     _start(here)
-    here.wait_drained()
     [job] = here.driver().running()
     fault = Fault.now(here)
     here.signal(job, signal.SIGSTOP)
@@ -339,7 +315,6 @@ def packages_in_an_archive(here: Site) -> dict[str, Any]:
         tar.add(made.parent, ".")  # its packages are links: they are 200 MB
     here.configure('archive = "build/environment.tar.gz"\npython = "./environment/bin/python"')
     _start(here)
-    here.wait_drained()
     return _end(here)
 
 
@@ -347,7 +322,6 @@ def replacements(here: Site) -> dict[str, Any]:
     """Replace the job by itself, by versions that work, and by others; count all rows."""
     here.configure("replace_seconds = 420")
     _start(here)
-    here.wait_drained()
     source = here.root / "src" / here.package / "transform.py"
     text, first = source.read_text(), here.driver().id
     found: dict[str, Any] = {"same": [here.command("submit", "--replace").returncode]}
@@ -388,7 +362,6 @@ def submitter_killed(here: Site) -> dict[str, Any]:
     """Kill the submitting machine's processes in the middle of replacements; call it again."""
     here.configure("replace_seconds = 420")
     _start(here)
-    here.wait_drained()
     source = here.root / "src" / here.package / "transform.py"
     text = source.read_text()
     found: dict[str, Any] = {}
@@ -492,10 +465,12 @@ def _steps(root: Path) -> list[str]:
     return re.findall(r"^ +- (.+)$", job.partition("  script:\n")[2], re.MULTILINE)
 
 
-def _start(here: Site, *words: str) -> None:
+def _start(here: Site) -> None:
+    """Submit the job, and wait until it has read all rows."""
     here.provision()
     here.send(ROWS)
-    here.submit(*words)
+    here.submit()
+    here.wait_drained()
 
 
 def _held(here: Site, method: str, when: str, **where: str) -> Any:
@@ -526,6 +501,14 @@ class Fault:
 
     def seconds(self) -> int:
         return round(time.monotonic() - self.time)
+
+
+def _preempted(here: Site, operation: Operation, reason: str = "preemption") -> Fault:
+    """Take the one job of an operation away."""
+    [job] = operation.running()
+    fault = Fault.now(here)
+    here.cluster.client.operations.abort_job(job.id, reason)
+    return fault
 
 
 def _recovered(here: Site, fault: Fault, *, new_process: bool = False) -> dict[str, Any]:
