@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from py4j.protocol import Py4JError
 
 from .java import Java, jvm_of
+from .pyspark_internals import aggregated
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -74,7 +75,7 @@ def insert(
 
 def lines(java: Java, texts: Column, of_a_task: int, of_all: int) -> Column:
     """Return what observes the texts of a column as lines; none of them if they are longer."""
-    return type(texts)(java[f"{_LINES}.of"](texts._jc, of_a_task, of_all))
+    return aggregated(texts, _LINES, java, of_a_task, of_all, 0, 0)
 
 
 def lines_observed(java: Java, key: str) -> str | None:

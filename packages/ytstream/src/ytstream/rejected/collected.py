@@ -13,7 +13,7 @@ from functools import reduce
 from itertools import chain
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructType
 
@@ -36,14 +36,6 @@ _TOO_LONG = "\n"
 
 #: The values of a row of the output, but its time: queue, partition, row, reason, JSON.
 Collected = tuple[str, int, int, str, str]
-
-
-def is_possible(spark: SparkSession) -> bool:
-    """Return whether this Spark can send what Lines.java gathers from a task to the driver.
-
-    Spark 3.5 cannot: it wants to send a projection with it (ScalaAggregator.inputProjection).
-    """
-    return int(spark.version.partition(".")[0]) >= 4
 
 
 def with_lines(
@@ -80,8 +72,8 @@ def _number(text: Expression, texts: Sequence[str]) -> Expression:
 def observed(java: Java) -> Expression:
     """Return what to observe of rows with lines.
 
-    A column, since the expressions come back from the executors, and SPYT's of uint64 cannot under
-    Spark 3.5 (AggregatingAccumulator, UInt64CastToString).
+    Of a column, since the expressions come back from the executors, and SPYT's of uint64 cannot
+    under Spark 3.5 (AggregatingAccumulator, UInt64CastToString).
     """
     return compile_java.lines(java, F.col(LINE), MOST_OF_A_TASK, MOST).alias("lines")
 

@@ -1,89 +1,96 @@
 package ytstream;
 
-import java.nio.ByteBuffer;
+import java.io.ByteArrayOutputStream;
+import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.UUID;
-import org.apache.spark.sql.Column;
-import org.apache.spark.sql.Encoders;
-import org.apache.spark.sql.expressions.Aggregator;
-import org.apache.spark.sql.functions;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.ImperativeAggregate;
+import org.apache.spark.sql.catalyst.expressions.aggregate.TypedImperativeAggregate;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Gathers texts of some rows of a batch, a line for each, for Dataset.observe(): they come to the driver with the results
  * of the tasks. Where they are too long, none comes, so neither a task nor the driver can run out of memory.
+ *
+ * An aggregate of Spark's own kind, as collect_list() is. A user's aggregate (Aggregator) resolves its encoders anew in
+ * each task (ScalaAggregator.inputDeserializer), which takes longer than the rows of a small batch.
  */
-public final class Lines extends Aggregator {
+public final class Lines extends TypedImperativeAggregate implements Serializable {
   /** Lines that nobody has taken yet; Spark finishes those of a batch again for each report of it. */
   private static final Newest NEWEST = new Newest();
   /** In place of lines that were too long, and of one that was: no line is empty. */
-  private static final String TOO_LONG = "\n";
+  private static final byte[] TOO_LONG = new byte[] {'\n'};
 
+  /** Texts, null where a row has none. */
+  private final Expression texts;
   /** Bytes of a task, and of all. */
   private final int most;
   private final int all;
+  /** Where Spark keeps the buffer. */
+  private final int mutable;
+  private final int input;
 
-  private Lines(int most, int all) {
+  public Lines(Expression texts, int most, int all, int mutable, int input) {
+    this.texts = texts;
     this.most = most;
     this.all = all;
+    this.mutable = mutable;
+    this.input = input;
   }
 
-  /** Return the lines of a column of texts, null where a row has none; each ends with a line break. */
-  public static Column of(Column texts, int most, int all) {
-    return functions.udaf(new Lines(most, all), Encoders.BINARY()).apply(new Column[] {texts.cast("binary")});
+  public Object createAggregationBuffer() {
+    return new ByteArrayOutputStream();
   }
 
-  /**
-   * A buffer is an array that is longer than its content: its first four bytes say how many bytes it has of it, -1 where
-   * they were too many. Spark has no encoder of a StringBuilder that a plan can be run with twice (DecodeUsingSerializer).
-   */
-  public Object zero() {
-    return new byte[4];
-  }
-
-  public Object reduce(Object lines, Object text) {
+  public Object update(Object lines, InternalRow row) {
+    UTF8String text = (UTF8String) texts.eval(row);
     if (text == null) return lines;
-    byte[] line = (byte[]) text;
-    boolean isTooLong = line.length > 0 && line[0] == '\n';
-    return isTooLong ? tooLong() : added((byte[]) lines, line, 0, line.length, 1, most);
+    byte[] line = text.getBytes();
+    return line.length > 0 && line[0] == '\n' ? tooLong() : added((ByteArrayOutputStream) lines, line, 1, most);
   }
 
   public Object merge(Object lines, Object others) {
-    int size = size((byte[]) others);
-    return size < 0 ? tooLong() : added((byte[]) lines, (byte[]) others, 4, size, 0, all);
+    byte[] more = ((ByteArrayOutputStream) others).toByteArray();
+    return isTooLong(more) ? tooLong() : added((ByteArrayOutputStream) lines, more, 0, all);
   }
 
-  /** Return the buffer with a part of other bytes behind it, and so many line breaks. */
-  private static byte[] added(byte[] lines, byte[] bytes, int from, int count, int breaks, int most) {
-    int before = size(lines);
-    int size = before + count + breaks;
-    if (before < 0 || size > most) return tooLong();
-    if (4 + size > lines.length) lines = Arrays.copyOf(lines, 4 + Math.min(Math.max(2 * size, 1024), most));
-    System.arraycopy(bytes, from, lines, 4 + before, count);
-    if (breaks > 0) lines[4 + size - 1] = '\n';
-    ByteBuffer.wrap(lines).putInt(0, size);
+  /** Return the lines with other bytes behind them, and so many line breaks. */
+  private static ByteArrayOutputStream added(ByteArrayOutputStream lines, byte[] bytes, int breaks, int most) {
+    if (lines.size() == TOO_LONG.length || lines.size() + bytes.length + breaks > most) return tooLong();
+    lines.write(bytes, 0, bytes.length);
+    lines.write(TOO_LONG, 0, breaks);
     return lines;
   }
 
-  private static int size(byte[] lines) {
-    return ByteBuffer.wrap(lines).getInt(0);
+  private static boolean isTooLong(byte[] lines) {
+    return lines.length == TOO_LONG.length;
   }
 
-  private static byte[] tooLong() {
-    return ByteBuffer.allocate(4).putInt(0, -1).array();
+  private static ByteArrayOutputStream tooLong() {
+    return holding(TOO_LONG);
+  }
+
+  private static ByteArrayOutputStream holding(byte[] lines) {
+    ByteArrayOutputStream found = new ByteArrayOutputStream(lines.length);
+    found.write(lines, 0, lines.length);
+    return found;
   }
 
   /** Return a key of the lines, for take(): Spark puts what is observed into its logs, and keeps that of 100 batches. */
-  public Object finish(Object lines) {
-    int size = size((byte[]) lines);
-    String text = size < 0 ? TOO_LONG : new String((byte[]) lines, 4, size, StandardCharsets.UTF_8);
-    String key = UUID.nameUUIDFromBytes(text.getBytes(StandardCharsets.UTF_8)).toString();
+  public Object eval(Object lines) {
+    byte[] text = ((ByteArrayOutputStream) lines).toByteArray();
+    String key = UUID.nameUUIDFromBytes(text).toString();
     synchronized (NEWEST) {
-      NEWEST.put(key, text);
+      NEWEST.put(key, new String(text, StandardCharsets.UTF_8));
     }
-    return key;
+    return UTF8String.fromString(key);
   }
 
   /** Return the lines with that key; null where later ones have displaced them. */
@@ -93,12 +100,74 @@ public final class Lines extends Aggregator {
     }
   }
 
-  public org.apache.spark.sql.Encoder bufferEncoder() {
-    return Encoders.BINARY();
+  public byte[] serialize(Object lines) {
+    return ((ByteArrayOutputStream) lines).toByteArray();
   }
 
-  public org.apache.spark.sql.Encoder outputEncoder() {
-    return Encoders.STRING();
+  public Object deserialize(byte[] lines) {
+    return holding(lines);
+  }
+
+  // -- what Spark asks of an expression
+
+  public DataType dataType() {
+    return DataTypes.StringType;
+  }
+
+  public boolean nullable() {
+    return false;
+  }
+
+  public scala.collection.immutable.Seq children() {
+    return (scala.collection.immutable.Seq) scala.collection.immutable.Nil$.MODULE$.$colon$colon(texts);
+  }
+
+  /** Of Spark 4, whose Scala is 2.13. */
+  public TreeNode withNewChildrenInternal(scala.collection.immutable.IndexedSeq children) {
+    return new Lines((Expression) children.apply(0), most, all, mutable, input);
+  }
+
+  /** Of Spark 3.5, whose Scala is 2.12. */
+  public TreeNode withNewChildrenInternal(scala.collection.IndexedSeq children) {
+    return new Lines((Expression) children.apply(0), most, all, mutable, input);
+  }
+
+  public int mutableAggBufferOffset() {
+    return mutable;
+  }
+
+  public int inputAggBufferOffset() {
+    return input;
+  }
+
+  public ImperativeAggregate withNewMutableAggBufferOffset(int offset) {
+    return new Lines(texts, most, all, offset, input);
+  }
+
+  public ImperativeAggregate withNewInputAggBufferOffset(int offset) {
+    return new Lines(texts, most, all, mutable, offset);
+  }
+
+  /** The arguments of the constructor: Spark copies an expression with them (TreeNode.makeCopy). */
+  public Object productElement(int n) {
+    Object[] arguments = new Object[] {
+      texts, Integer.valueOf(most), Integer.valueOf(all), Integer.valueOf(mutable), Integer.valueOf(input)
+    };
+    return arguments[n];
+  }
+
+  public int productArity() {
+    return 5;
+  }
+
+  public boolean canEqual(Object other) {
+    return other instanceof Lines;
+  }
+
+  public boolean equals(Object other) {
+    if (!(other instanceof Lines)) return false;
+    for (int n = 0; n < productArity(); n++) if (!productElement(n).equals(((Lines) other).productElement(n))) return false;
+    return true;
   }
 
   private static final class Newest extends LinkedHashMap {
