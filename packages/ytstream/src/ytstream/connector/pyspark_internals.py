@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pyspark
-
 from .java import Java, jvm_of
 from .spark_plan import analysed
 
@@ -17,20 +15,18 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
-#: Since Spark 4 a column has no expression of its own: this class turns one into the other.
+#: A column of Spark 4 has no expression of its own: this class turns one into the other.
 _EXPRESSIONS = "org.apache.spark.sql.classic.ExpressionUtils"
-_IS_SPARK_4 = int(pyspark.__version__.partition(".")[0]) >= 4
 
 
 def aggregated(column: Column, function: str, java: Java, *arguments: object) -> Column:
-    """Return a column with an aggregate of another one.
+    """Return a column with an aggregate of another one. Needs Spark 4.
 
     ``function`` is a class of Java that takes an expression and the arguments.
     """
-    found = java[f"{_EXPRESSIONS}.expression"](column._jc) if _IS_SPARK_4 else column._jc.expr()
-    expression = java[function](found, *arguments).toAggregateExpression()
-    of_expression = f"{_EXPRESSIONS}.column" if _IS_SPARK_4 else "org.apache.spark.sql.Column"
-    return type(column)(java[of_expression](expression))
+    expression = java[f"{_EXPRESSIONS}.expression"](column._jc)
+    made = java[function](expression, *arguments).toAggregateExpression()
+    return type(column)(java[f"{_EXPRESSIONS}.column"](made))
 
 
 def clock_pattern(spark: SparkSession) -> Any:

@@ -13,7 +13,7 @@ from functools import reduce
 from itertools import chain
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructType
 
@@ -29,8 +29,6 @@ from ..spark.source import INNER_POSITION
 MOST_OF_A_TASK, MOST = 1 << 20, 8 << 20
 #: More rows are not written by one process.
 MOST_ROWS = 50_000
-#: The column with a rejected row's line; null in other rows.
-LINE = "__ytstream_line"
 #: In place of a line that is too long; see Lines.java, which gives this for all of them then.
 _TOO_LONG = "\n"
 
@@ -38,16 +36,26 @@ _TOO_LONG = "\n"
 Collected = tuple[str, int, int, str, str]
 
 
-def with_lines(
-    rows: DataFrame,
+def is_possible(spark: SparkSession) -> bool:
+    """Return whether this Spark can send what is observed of rejected rows to the driver.
+
+    Its expressions come back from the executors, and under Spark 3.5 SPYT's of uint64 cannot
+    (AggregatingAccumulator, UInt64CastToString).
+    """
+    return int(spark.version.partition(".")[0]) >= 4
+
+
+def observed(
+    java: Java,
     row: StructType,
     reason: Expression,
     reasons: Sequence[str],
     queues: Sequence[str],
-) -> DataFrame:
-    """Return the rows with the line of each that is rejected; ``row`` are the queue's columns.
+) -> Expression:
+    """Return what to observe of the rows; ``row`` are the queue's columns.
 
-    The JSON of a long row takes many times its memory, so it is not made here.
+    Not a column that they get first: each task would generate code for it, and copy every row. The
+    JSON of a long row takes many times its memory, so it is not made here.
     """
     queue = F.lit(0) if len(queues) == 1 else _number(F.col("queue_id"), queues)
     position = [F.col(name) for name in INNER_POSITION.values()]
@@ -55,7 +63,8 @@ def with_lines(
     # Null with a null in it, unlike concat_ws(): then a line is missing, and all rows are read.
     line = F.concat(*chain.from_iterable((word, F.lit(" ")) for word in words), row_json.exact(row))
     written = F.when(_bytes(row) > MOST_OF_A_TASK, F.lit(_TOO_LONG)).otherwise(line)
-    return rows.withColumn(LINE, F.when(reason.isNotNull(), written))
+    lines = F.when(reason.isNotNull(), written)
+    return compile_java.lines(java, lines, MOST_OF_A_TASK, MOST).alias("lines")
 
 
 def _bytes(row: StructType) -> Expression:
@@ -67,15 +76,6 @@ def _bytes(row: StructType) -> Expression:
 
 def _number(text: Expression, texts: Sequence[str]) -> Expression:
     return F.coalesce(*(F.when(text == each, number) for number, each in enumerate(texts)))
-
-
-def observed(java: Java) -> Expression:
-    """Return what to observe of rows with lines.
-
-    Of a column, since the expressions come back from the executors, and SPYT's of uint64 cannot
-    under Spark 3.5 (AggregatingAccumulator, UInt64CastToString).
-    """
-    return compile_java.lines(java, F.col(LINE), MOST_OF_A_TASK, MOST).alias("lines")
 
 
 def rows_of(

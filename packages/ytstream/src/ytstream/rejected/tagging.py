@@ -45,13 +45,13 @@ def tagged(events: DataFrame, context: JobContext) -> DataFrame:
         _verify_condition(events, reason, condition)
     counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
     rows, spark = events.withColumn(REASON, _reason(job)), events.sparkSession
-    if in_use(spark, context.settings)[0] != OWN:
+    if in_use(spark, context.settings)[0] != OWN or not collected.is_possible(spark):
         return rows.observe(REJECTED, *counts)
     row = StructType([events.schema[column.name] for column in job.queue_columns])
     queues = context.settings.queues
-    rows = collected.with_lines(rows, row, F.col(REASON), [*job.reject], queues)
-    lines = collected.observed(Java(jvm_of(spark)))
-    return rows.observe(REJECTED, *counts, lines).drop(collected.LINE)
+    java = Java(jvm_of(spark))
+    lines = collected.observed(java, row, F.col(REASON), [*job.reject], queues)
+    return rows.observe(REJECTED, *counts, lines)
 
 
 def passed(rows: DataFrame) -> DataFrame:
