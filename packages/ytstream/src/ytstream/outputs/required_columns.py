@@ -18,8 +18,9 @@ from . import row_json
 
 #: Around the message: Spark puts its error condition before it, and the stack behind.
 _BEGIN, _END = "null in a required column: ", " (end of row)"
-#: The message shows this many characters of a row without a key.
-_SHOWN = 300
+#: The message shows this many columns of a row without a key, and characters: Spark generates code
+#: for each column, and compiles it with the query.
+_SHOWN_COLUMNS, _SHOWN = 10, 300
 
 
 def verified(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFrame:
@@ -36,7 +37,8 @@ def verified(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFra
     column = F.coalesce(*(F.when(null, F.lit(name)) for name, null in is_null.items()))
     key = key_of(columns)
     strings = {column.name for column in columns if "string" in str(column.type).lower()}
-    shown = StructType([field for field in rows.schema if not key or field.name in key])
+    fields = [field for field in rows.schema if not key or field.name in key]
+    shown = StructType(fields if key else fields[:_SHOWN_COLUMNS])
     row = row_json.readable(shown, strings)
     said = F.concat(F.lit(f"{_BEGIN}{output!r}, column "), column, F.lit(", row "))
     failed = F.raise_error(F.concat(said, F.substring(row, 1, _SHOWN), F.lit(_END)))

@@ -48,27 +48,42 @@ def written(columns: StructType) -> Expression:
 def exact(columns: StructType) -> Expression:
     """Return the columns of a row as JSON of any length."""
     plain = _plain(columns)
-    row = F.struct(*columns.names).cast(plain)
-    text = F.to_json(row, {**_OPTIONS})
+    values = _values(plain)
+    text = _as_json(values)
     again = F.from_json(text, plain, {**_OPTIONS})
     # Of the other types JSON keeps every value.
     is_text = {
-        field.name: _is_text(field, row, again) for field in plain if has_string(field.dataType)
+        field.name: _is_text(field, values[field.name], again.getField(field.name))
+        for field in plain
+        if has_string(field.dataType)
     }
     if not is_text:
         return text
     every = reduce(Expression.__and__, is_text.values())
-    return F.when(every, text).otherwise(_with_base64(row, plain, is_text))
+    return F.when(every, text).otherwise(_with_base64(values, plain, is_text))
 
 
-def _is_text(field: StructField, row: Expression, again: Expression) -> Expression:
-    """Return whether JSON keeps a column; ``again`` is the row out of its JSON."""
-    value = row.getField(field.name)
+def _values(plain: StructType) -> dict[str, Expression]:
+    """Return the columns of a row in the types of JSON.
+
+    Not fields of one cast struct: Spark would generate the code of the whole struct for each field.
+    """
+    return {field.name: F.col(f"`{field.name}`").cast(field.dataType) for field in plain}
+
+
+def _as_json(values: Mapping[str, Expression], *first: Expression) -> Expression:
+    """Return columns as a JSON object, in their order behind the ``first`` ones."""
+    columns = (value.alias(name) for name, value in values.items())
+    return F.to_json(F.struct(*first, *columns), {**_OPTIONS})
+
+
+def _is_text(field: StructField, value: Expression, again: Expression) -> Expression:
+    """Return whether JSON keeps the value of a column; ``again`` is the value out of the JSON."""
     if _has(MapType, field.dataType):  # cannot be compared
         return ~F.to_json(F.struct(value)).contains(_REPLACED)
     if isinstance(field.dataType, StringType) and hasattr(F, "is_valid_utf8"):  # since Spark 4
         return F.coalesce(F.is_valid_utf8(value), F.lit(True))
-    return again.getField(field.name).eqNullSafe(value)
+    return again.eqNullSafe(value)
 
 
 def readable(columns: StructType, strings: Collection[str]) -> Expression:
@@ -78,14 +93,11 @@ def readable(columns: StructType, strings: Collection[str]) -> Expression:
     length are in its place.
     """
     plain = _plain(columns)
-    row = F.struct(*(F.col(f"`{name}`") for name in columns.names)).cast(plain)
-    values = (
-        each(row.getField(f.name), f.dataType, _beginning).alias(f.name)
-        if f.name in strings
-        else row.getField(f.name).alias(f.name)
-        for f in plain
-    )
-    return F.to_json(F.struct(*values), {**_OPTIONS})
+    values = _values(plain)
+    for field in plain:
+        if field.name in strings:
+            values[field.name] = each(values[field.name], field.dataType, _beginning)
+    return _as_json(values)
 
 
 def _beginning(text: Expression) -> Expression:
@@ -127,19 +139,16 @@ def is_inexact(text: str) -> bool:
 
 
 def _with_base64(
-    row: Expression, columns: StructType, is_text: Mapping[str, Expression]
+    values: Mapping[str, Expression], columns: StructType, is_text: Mapping[str, Expression]
 ) -> Expression:
     """Return a row as JSON, with base64 in its columns that are not text."""
     listed = (F.when(~is_text[name], name) for name in is_text)
-    values = []
+    found = dict(values)
     for field in columns:
-        value = row.getField(field.name)
         if field.name in is_text:
-            in_base64 = each(value, field.dataType, _to_base64)
-            value = F.when(is_text[field.name], value).otherwise(in_base64)
-        values.append(value.alias(field.name))
-    names = F.array_compact(F.array(*listed)).alias(BASE64)
-    return F.to_json(F.struct(names, *values), {**_OPTIONS})
+            in_base64 = each(values[field.name], field.dataType, _to_base64)
+            found[field.name] = F.when(is_text[field.name], values[field.name]).otherwise(in_base64)
+    return _as_json(found, F.array_compact(F.array(*listed)).alias(BASE64))
 
 
 def _to_base64(text: Expression) -> Expression:

@@ -37,10 +37,9 @@ Collected = tuple[str, int, int, str, str]
 
 
 def is_possible(spark: SparkSession) -> bool:
-    """Return whether this Spark can send what is observed of rejected rows to the driver.
+    """Return whether this Spark takes an expression of ours for a column (Spark 4, ExpressionUtils).
 
-    Its expressions come back from the executors, and under Spark 3.5 SPYT's of uint64 cannot
-    (AggregatingAccumulator, UInt64CastToString).
+    Under Spark 3.5 a column has its expression in another way, which was not tried here.
     """
     return int(spark.version.partition(".")[0]) >= 4
 

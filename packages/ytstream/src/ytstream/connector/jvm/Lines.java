@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.UUID;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.aggregate.ImperativeAggregate;
 import org.apache.spark.sql.catalyst.expressions.aggregate.TypedImperativeAggregate;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -36,6 +37,8 @@ public final class Lines extends TypedImperativeAggregate implements Serializabl
   /** Where Spark keeps the buffer. */
   private final int mutable;
   private final int input;
+  /** Whether it has come from another process, as those of tasks have, or as if from one. */
+  private transient boolean isCopy;
 
   public Lines(Expression texts, int most, int all, int mutable, int input) {
     this.texts = texts;
@@ -106,6 +109,22 @@ public final class Lines extends TypedImperativeAggregate implements Serializabl
 
   public Object deserialize(byte[] lines) {
     return holding(lines);
+  }
+
+  // -- on the way to a task and back
+
+  // Not private, as Java would have it: Janino gives private methods another name.
+  protected Object readResolve() {
+    isCopy = true;
+    return this;
+  }
+
+  /**
+   * A task sends its lines back with the aggregate (AggregatingAccumulator). The texts stay there: they are many
+   * expressions, and one that has been evaluated may hold what cannot travel (UInt64CastToString under Cast).
+   */
+  protected Object writeReplace() {
+    return isCopy ? new Lines(new Literal(null, DataTypes.StringType), most, all, mutable, input) : this;
   }
 
   // -- what Spark asks of an expression
