@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf, refusal
 from tests.support.static_outputs import make_static
-from ytstream.connector.spark_plan import execution_of
-from ytstream.outputs import required_columns
+from ytstream.connector.spark_plan import analysed, execution_of
+from ytstream.outputs import required_columns, row_json
 from ytstream.schema.columns import Column, resolved
 from ytstream_tools.testing.job_stream import Stream
 
@@ -125,3 +125,22 @@ def test_bytes_that_are_not_text_are_shown_by_their_beginning(spark: SparkSessio
 
 def test_an_error_of_another_kind_stays() -> None:
     assert required_columns.explained(ValueError("null in a column"), "batch 0") is None
+
+
+@pytest.mark.parametrize("text", ["of an error", "of a rejected row"])
+def test_a_text_of_a_row_grows_with_its_columns_and_not_with_their_square(
+    spark: SparkSession, text: str
+) -> None:
+    """Spark generates code for each expression of it, and did so for most of its time."""
+
+    def size(count: int) -> int:
+        columns = [Column(f"c{n}", "string", required=n == 0) for n in range(count)]
+        ids = (F.nullif("id", F.lit(n)).cast("string").alias(c.name) for n, c in enumerate(columns))
+        rows = spark.range(2).select(*ids)
+        if text == "of an error":
+            found = required_columns.verified(rows, "output", columns)
+        else:
+            found = rows.select(row_json.written(rows.schema))
+        return len(analysed(found).expressions[0].jvm.toJSON())
+
+    assert size(40) < 2.5 * size(20)
