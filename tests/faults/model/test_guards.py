@@ -1,4 +1,4 @@
-"""Each guard of the model is in the runtime, and has a twin of its mutant and a test."""
+"""Steps and guards of the model are in the runtime; a guard has a twin of its mutant and a test."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.model.guards import GUARDS, SEQUENCES
-from tests.faults.model.variants import MUTANTS
+from tests.faults.model.guards import GUARDS, OTHERS, SEQUENCES
+from tests.faults.model.variants import MUTANTS, STEPS
 from tests.support import mutants
 from tests.support.helpers import unconnected
 from tests.support.project import ROOT
@@ -38,6 +38,11 @@ def _found(name: str) -> Any:
     raise AssertionError(f"{name} is in no module")
 
 
+@pytest.mark.parametrize("name", [name for name in STEPS.values() if name.startswith("ytstream.")])
+def test_a_step_is_a_function_of_the_runtime(name: str) -> None:
+    assert callable(_found(name))
+
+
 def test_every_mutant_of_the_model_has_its_guard_in_the_runtime() -> None:
     assert {*GUARDS} == {*MUTANTS}
 
@@ -50,9 +55,9 @@ def test_a_guard_and_its_twin_are_there(name: str) -> None:
     assert callable(getattr(mutants, guard.twin))
 
 
-@pytest.mark.parametrize("name", GUARDS)
-def test_the_test_that_is_red_without_a_guard_is_there(name: str) -> None:
-    path, _, test = GUARDS[name].test.partition("::")
+@pytest.mark.parametrize("test", {*OTHERS.values(), *(guard.test for guard in GUARDS.values())})
+def test_the_test_that_is_red_without_a_fix_is_there(test: str) -> None:
+    path, _, test = test.partition("::")
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 

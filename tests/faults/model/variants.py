@@ -123,8 +123,8 @@ MUTANTS = {
         "a keyed output without the transaction", guarantee="replaying", job="keyed"
     ),
     "late_total": Mutant(
-        "as keyed_replaying, with one driver: a task of a batch that has failed writes its total "
-        "when a later batch has written its own",
+        "a keyed output without the transaction, and one driver: a task of a batch that has failed "
+        "writes its total when a later batch has written its own",
         1,
         "replaying",
         "keyed",

@@ -53,14 +53,12 @@ class Lane:
         adopt(self.spark, context)
 
 
-def context_of(
-    variant: Variant, proxy: str, rows: int = PARTITION_ROWS
-) -> tuple[JobContext, Sample]:
-    """Connect the variant's job to a cluster; ``rows`` of a partition in a batch at most."""
+def context_of(variant: Variant, proxy: str) -> tuple[JobContext, Sample]:
+    """Connect the variant's job to a cluster."""
     made = made_of(variant)
     settings = replace(
         settings_of(made.job, variant.root, proxy=proxy, queues=variant.queues),
-        max_rows_per_partition=rows,
+        max_rows_per_partition=PARTITION_ROWS,
         dyn_batch_size=WRITE_ROWS,
         trigger_seconds=TRIGGER_SECONDS,
         connector=variant.connector,

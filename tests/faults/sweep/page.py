@@ -1,39 +1,39 @@
 """`python -m tests.faults.sweep.page [FILE]`: docs/proof.md and its picture, from the summary.
 
-The summary is that of the results in FILE. Without FILE it is the one in docs/proof.
+The summary is that of the results in FILE. Without FILE it is the one in docs/proof. The words are
+in said.txt.
 """
 
 from __future__ import annotations
 
-import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from tests.faults.model.guards import GUARDS, OTHERS
+from tests.faults.model.variants import MUTANTS
 from tests.faults.sweep import summary
 from tests.faults.sweep.cases import FAULTS
 from tests.faults.sweep.counts import GROUPS, Cell, added
-from tests.faults.sweep.fixes import TESTS
 from tests.faults.sweep.picture import picture
-from tests.faults.sweep.said import words
 from tests.faults.sweep.summary import Summary, totals
 from tests.support.project import ROOT
 
 PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
-SOAK = ROOT / "docs" / "proof" / "soak.json"
-#: What happens to executors, by its name in results.
-EXECUTOR_FAULTS = {
-    "a-write-fails-once": "a write fails once (executors are threads)",
-    "executors-killed": "all executors are killed while they write",
-    "worker-killed": "a worker is killed with its executor, while it writes",
-    "shuffle-gone": "the rows that a task prepared for other tasks are gone",
-}
-_KEPT = {"all": "settings and fence", "fence": "only the fence"}
 
 
-def page(found: Summary, soak: dict[str, Any]) -> str:
-    """Return the page; ``soak`` has the soak test's figures."""
+_SAID = Path(__file__).with_name("said.txt").read_text(encoding="utf-8")
+_PARTS = re.split(r"^<!-- ([A-Z_]+) -->$", _SAID, flags=re.MULTILINE)
+
+
+def words(name: str) -> str:
+    """Return the words of that name. Raises ValueError."""
+    return _PARTS[_PARTS.index(name) + 1].strip("\n")
+
+
+def page(found: Summary) -> str:
+    """Return the page."""
     parts = [
         words("TOP"),
         words("CLAIM"),
@@ -54,12 +54,10 @@ def page(found: Summary, soak: dict[str, Any]) -> str:
         "## Control: SPYT's example",
         _control(found),
         "## Without each fix",
-        _fixes(found),
+        words("FIXES"),
+        _fixes(),
         "## Real kills",
-        _twins(found),
-        _executors(found),
-        "## Soak test",
-        _soak(soak),
+        words("REAL_KILLS"),
         "## Defects found",
         words("DEFECTS"),
         "## Limits of the claim",
@@ -173,61 +171,16 @@ def _control(found: Summary) -> str:
     return "\n\n".join([words("CONTROL"), table])
 
 
-def _fixes(found: Summary) -> str:
-    if not (found.fixes or found.red):
-        return words("NOT_YET")
-    played = (
-        (fix, f"`{case}`", verdict, lost, repeated, quoted(said))
-        for fix, case, verdict, lost, repeated, said in found.fixes
-    )
-    tests = {fix: (said, case.rpartition("::")[2]) for fix, (case, said) in TESTS.items()}
-    tested = ((fix, tests[fix][0], f"`{tests[fix][1]}`") for fix in found.red if fix in tests)
-    head = ("without this fix", "case", "verdict", "lost", "duplicated", "message")
-    by_test = ("without this fix", "what breaks", "test of `packages/ytstream` that asserts it")
-    return "\n\n".join(
-        [words("FIXES"), rows(head, played), words("FIXES_BY_TEST"), rows(by_test, tested)]
-    )
-
-
-def _twins(found: Summary) -> str:
-    if not found.twins:
-        return words("NOT_YET")
-    count, (both, agree) = added(totals(found.twins).values()), found.agree
-    told = (
-        f"We ran {count.cases} cases again, with real processes and a real `kill -9` at the same "
-        f"request. Of {both} with a simulated twin, {agree} have the same verdict. "
-        f"{_missed(count)}"
-    )
-    return "\n\n".join([told, _table(found.twins)])
-
-
-def _executors(found: Summary) -> str:
-    if not found.executors:
-        return ""
-    body = (
-        (
-            EXECUTOR_FAULTS[fault.rpartition("-")[0]],
-            _KEPT[fault.rpartition("-")[2]],
-            lost,
-            repeated,
-            quoted(said),
-        )
-        for fault, lost, repeated, said in found.executors
-    )
-    head = ("what happens", "active fixes", "lost", "duplicated", "what failed the batch")
-    return "\n\n".join([words("EXECUTORS"), rows(head, body)])
-
-
-def _soak(found: dict[str, Any]) -> str:
-    if not found:
-        return words("NOT_YET")
-    return "\n\n".join([found["told"], rows(found["head"], found["body"]), words("SOAK")])
+def _fixes() -> str:
+    """Return what is taken out of the runtime, and the tests that see what breaks then."""
+    parts = {**{MUTANTS[name].text: guard.test for name, guard in GUARDS.items()}, **OTHERS}
+    tests = ((said, f"`{test.rpartition('/')[2]}`") for said, test in parts.items())
+    return rows(("without this fix", "test"), tests)
 
 
 def write(found: Summary) -> None:
     """Write the page and its picture."""
-    soak = json.loads(SOAK.read_text(encoding="utf-8")) if SOAK.exists() else {}
-    PAGE.write_text(page(found, soak), encoding="utf-8")
+    PAGE.write_text(page(found), encoding="utf-8")
     PICTURE.write_text(picture(by_pair(found.table), by_pair(found.control)), encoding="utf-8")
 
 

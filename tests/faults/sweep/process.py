@@ -1,28 +1,43 @@
-"""`tests.faults.sweep.process VARIANT PROXY ROWS`: the job as a process, as `run` runs it.
+"""`tests.faults.sweep.process VARIANT PROXY`: the job as a process, as `run` runs it.
 
-ROWS is how many rows of a partition a micro-batch has at most.
+It has the lock, a JVM and a checkpoint that nobody else has seen. A case may kill it instead of a
+driver in the lane; its successor runs in the lane.
 """
 
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
-from contextlib import ExitStack
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
+from tests.faults.sweep import cases
+from tests.faults.sweep.injection import armed, verify
 from tests.faults.sweep.lane import context_of
+from tests.faults.sweep.playing import MissedError, Play
+from tests.faults.sweep.points import Point
+from tests.faults.sweep.scene import Recorded
 from tests.faults.sweep.variants import variant_of
 from tests.support.jvm import submit_args
+from tests.support.project import ROOT
 from ytstream import log
 from ytstream.errors import JobError, RestartableError
 from ytstream.query import supervisor
-from ytstream.recovery.lock import alone
+from ytstream.recovery.lock import LOCK_SECONDS, alone
 from ytstream.spark.jvm_process import explained_jvm, leave_if_hung
 
+LOG = ROOT / "build" / "proof" / "processes.log"
+#: A start of Spark, on a machine that may have other work.
+_SECONDS = 300.0
 
-def main(variant: str, proxy: str, rows: str) -> int:
+
+def main(variant: str, proxy: str) -> int:
     """Return the exit code of `run`: 0, or 1 for a refusal or failure."""
     os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
-    context, _ = context_of(variant_of(variant), proxy, int(rows))
+    context, _ = context_of(variant_of(variant), proxy)
     try:
         with explained_jvm(), ExitStack() as session, alone(context):
             supervisor.run(context, session)
@@ -30,6 +45,53 @@ def main(variant: str, proxy: str, rows: str) -> int:
         log.fail(str(error), error.code)
         return 1
     return 0
+
+
+@contextmanager
+def started(variant: str, proxy: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the job as a process; no process outlives the block."""
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    with LOG.open("ab") as out:
+        driver = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.sweep.process", variant, proxy],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},  # a killed one has said all it said
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield driver
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+
+
+def kill(play: Play, point: Point, life: Recorded) -> int:
+    """Let the cluster kill a real driver at the point; start its successor in the lane.
+
+    It cannot kill at the start of a master transaction: that of the lock is one more.
+    """
+    scene, case = play.scene, play.case
+    scene.load(life.base)
+    scene.control.journal.clear()
+    rows = play.output_rows()
+    when = "before" if case.fault == cases.KILLED_BEFORE else "after"
+    with started(scene.variant.name, scene.lane.cluster.http) as driver:
+        with armed(play, point, action="kill", pgid=driver.pid, when=when) as rule:
+            with suppress(subprocess.TimeoutExpired):
+                driver.wait(_SECONDS)
+            hits = scene.control.faults.get(rule).hits
+        if not hits or driver.returncode != -signal.SIGKILL:
+            raise MissedError(f"the process was not killed: code {driver.returncode}")
+    verify(play, point, rule, scene.control.journal()[-1].n)
+    scene.control.faults.clear()
+    scene.control.clock.advance(LOCK_SECONDS + 1)
+    play.since = time.monotonic()
+    play.start()
+    return rows
 
 
 if __name__ == "__main__":

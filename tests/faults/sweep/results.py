@@ -14,11 +14,8 @@ from tools import proof
 BUILD = ROOT / proof.BUILD
 #: Of the runtime that is checked out: a change of it begins another file.
 RESULTS = BUILD / proof.results_of(proof.runtime())
-#: What results are of: the job, or the listing of SPYT's documentation in a mode, or the job
-#: without a fix.
-PROOF, CONTROL, FIX = "proof", "documented ", "without "
-#: The verdict of a test that leaves a fix out and has seen what breaks.
-RED = "red"
+#: What results are of: the job, or the listing of SPYT's documentation in a mode.
+PROOF, CONTROL = "proof", "documented "
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Line:
     seconds: float
     seed: int
     commit: str
-    #: "proof", the name of a mode of SPYT's documentation, or of the fix that was off.
+    #: "proof", or the name of a mode of SPYT's documentation.
     of: str = PROOF
     starts: int = 0
     #: Seconds from the fault until every row was in a batch.
@@ -82,9 +79,9 @@ def append(line: Line, path: Path = RESULTS) -> None:
         file.write(f"{json.dumps(asdict(line), ensure_ascii=False)}\n")
 
 
-def pending(names: Iterable[str], lines: Iterable[Line], *of: str) -> Iterator[str]:
-    """Yield the names that no line has; ``of`` says of what, or how that begins."""
-    done = {line.case for line in lines if line.of.startswith(of or (PROOF, CONTROL))}
+def pending(names: Iterable[str], lines: Iterable[Line]) -> Iterator[str]:
+    """Yield the names that no line has."""
+    done = {line.case for line in lines if line.of.startswith((PROOF, CONTROL))}
     return (name for name in names if name not in done)
 
 

@@ -7,21 +7,21 @@ import os
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from tests.faults.sweep import cases, counts, results
 from tests.faults.sweep.counts import Cell
-from tests.faults.sweep.results import FIX, PROOF, RED, Line
+from tests.faults.sweep.results import PROOF, Line
 from tests.support.project import ROOT
 from tools import proof
 
 SUMMARY = ROOT / proof.SUMMARY
-TWIN, EXECUTORS = "twin", "executors"
 #: Cases that are named on the page.
 _MOST = 20
+_TABLES = ("table", "control")
 Table = Mapping[str, Mapping[str, Cell]]
 
 
@@ -46,15 +46,6 @@ class Summary:
     rewritten: Sequence[int]
     #: Verdict, case and message.
     not_held: Sequence[Sequence[str]] = ()
-    #: Fix, case, verdict, lost, repeated, message.
-    fixes: Sequence[Sequence[Any]] = ()
-    #: Fixes whose lack a test shows: fixes.TESTS has the tests.
-    red: Sequence[str] = ()
-    twins: Table = field(default_factory=dict)
-    #: Twins that have a case of the same name, and those with the same verdict.
-    agree: Sequence[int] = (0, 0)
-    #: Fault, lost, repeated, message.
-    executors: Sequence[Sequence[Any]] = ()
 
 
 def summary(
@@ -64,7 +55,6 @@ def summary(
     played = [line for line in lines if line.of == PROOF]
     every = [case.name for case in cases.distinct(cases.all_cases())]
     again = [line for line in played if line.rewritten]
-    twins = [line for line in lines if line.of == TWIN]
     return Summary(
         runtime=runtime,
         sha256=sha256,
@@ -85,29 +75,7 @@ def summary(
             for line in played
             if line.verdict in ("failed", "stalled")
         ][:_MOST],
-        fixes=[
-            [fix, line.case, line.verdict, line.lost, line.repeated, line.said[:90]]
-            for line in lines
-            if (fix := line.of.removeprefix(FIX)) != line.of and line.verdict != RED
-        ],
-        red=[line.of.removeprefix(FIX) for line in lines if line.verdict == RED],
-        twins=counts.table(twins),
-        agree=_agree(twins, {line.case: line for line in played}),
-        executors=[
-            [line.fault, line.lost, line.repeated, line.said[:90]]
-            for line in lines
-            if line.of == EXECUTORS
-        ],
     )
-
-
-def _agree(twins: Sequence[Line], played: Mapping[str, Line]) -> list[int]:
-    both = [
-        (line.verdict, played[line.case].verdict)
-        for line in twins
-        if line.case in played and "missed" not in (line.verdict, played[line.case].verdict)
-    ]
-    return [len(both), sum(one == other for one, other in both)]
 
 
 def here() -> dict[str, str]:
@@ -142,16 +110,15 @@ def write(found: Summary, path: Path = SUMMARY) -> None:
 
 def as_json(found: Summary) -> dict[str, Any]:
     """Return what the file has."""
-    tables = ("table", "control", "twins")
     return {
-        name: _packed(value) if name in tables else value for name, value in vars(found).items()
+        name: _packed(value) if name in _TABLES else value for name, value in vars(found).items()
     }
 
 
 def read(path: Path = SUMMARY) -> Summary:
     """Return the summary that was written."""
     known = json.loads(path.read_text(encoding="utf-8"))
-    for name in ("table", "control", "twins"):
+    for name in _TABLES:
         known[name] = {
             row: {
                 group: Cell(*(cell if isinstance(cell, list) else [cell]))
@@ -159,7 +126,8 @@ def read(path: Path = SUMMARY) -> Summary:
             }
             for row, cells in known[name].items()
         }
-    return Summary(**known)
+    # One that was written before may have figures that the page does not show any more.
+    return Summary(**{one.name: known[one.name] for one in fields(Summary)})
 
 
 def _packed(table: Table) -> dict[str, list[int | list[int]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ from tests.faults.sweep import counts, results, summary
 from tests.faults.sweep.__main__ import main, sample, seconds_of
 from tests.faults.sweep.cases import FAULTS, Case, all_cases, cases_of, chosen, distinct
 from tests.faults.sweep.counts import GROUPS, Cell
-from tests.faults.sweep.page import PAGE, SOAK, by_pair, page
+from tests.faults.sweep.page import PAGE, by_pair, page, words
 from tests.faults.sweep.picture import kind_of, picture
-from tests.faults.sweep.results import CONTROL, FIX, PROOF, RED, Line
-from tests.faults.sweep.said import words
+from tests.faults.sweep.results import CONTROL, Line
 from tests.faults.sweep.variants import LISTINGS, VARIANTS
 from tests.support.project import ROOT
 from tools import proof
@@ -35,7 +33,7 @@ LINES = [
 
 
 def _page(*lines: Line, runtime: str = "abc") -> str:
-    return page(summary.summary(lines, runtime, "", {}), {})
+    return page(summary.summary(lines, runtime, "", {}))
 
 
 def test_the_figures_are_those_of_the_results() -> None:
@@ -52,7 +50,7 @@ def test_the_figures_are_those_of_the_results() -> None:
     assert [head.removeprefix("## ") for head in heads] == [
         "Run it yourself", "Provenance", "How we measured", "Results by variant",
         "Time to recover", "Control: SPYT's example", "Without each fix", "Real kills",
-        "Soak test", "Defects found", "Limits of the claim",
+        "Defects found", "Limits of the claim",
     ]  # fmt: skip
 
 
@@ -70,12 +68,12 @@ def test_rows_in_a_queue_are_a_column_of_their_own() -> None:
 def test_the_summary_is_small_and_reads_back(tmp_path: Path) -> None:
     lines = [replace(HELD, case=f"{each.name}:middle:a.b:{fault}", repeated=1234, lost=1)
              for each in (*VARIANTS, *LISTINGS) for fault in FAULTS]  # fmt: skip
-    found = summary.summary([*LINES, replace(HELD, of=f"{FIX}x", verdict=RED)], "a", "b", {})
+    found = summary.summary(LINES, "a", "b", {})
     summary.write(found, path := tmp_path / "summary.json")
     assert summary.read(path) == replace_lists(found)
     usual = [replace(line, repeated=0, lost=0) for line in lines]
     summary.write(summary.summary(usual, "a", "b", {}), path)
-    assert path.stat().st_size < 7_000  # what fixes and twins say is 3 kB more
+    assert path.stat().st_size < 7_000
     assert summary.SUMMARY.stat().st_size < 10_000
 
 
@@ -100,8 +98,7 @@ def test_the_summary_is_of_the_results_where_they_are_at_hand() -> None:
 
 
 def test_the_page_is_made_from_the_summary() -> None:
-    soak = json.loads(SOAK.read_text(encoding="utf-8"))
-    assert PAGE.read_text(encoding="utf-8") == page(summary.read(), soak)
+    assert PAGE.read_text(encoding="utf-8") == page(summary.read())
 
 
 def test_a_sample_is_of_few_variants_and_says_its_length() -> None:
@@ -119,9 +116,8 @@ def test_a_sample_is_of_few_variants_and_says_its_length() -> None:
 
 def test_what_a_case_says_is_code_on_the_page() -> None:
     said = "output: lost ['a', None, ''] | `b`\nmore"
-    wrong = [replace(HELD, of=of, verdict="failed", said=said) for of in (PROOF, f"{FIX}audit")]
-    text = _page(*wrong)
-    assert text.count("`output: lost ['a', None, ''] / 'b'`") == 2
+    text = _page(replace(HELD, verdict="failed", said=said))
+    assert text.count("`output: lost ['a', None, ''] / 'b'`") == 1
     assert "more" not in text.splitlines()
 
 
@@ -168,11 +164,9 @@ def test_a_later_line_replaces_an_earlier_one(tmp_path: Path) -> None:
         results.append(replace(HELD, verdict=verdict), path)
     assert [line.verdict for line in results.read(path)] == ["held"]
     results.append(replace(HELD, case="of the listing", of=f"{results.CONTROL}transactional"), path)
-    results.append(replace(HELD, case="of no fix", of=f"{results.FIX}it"), path)
-    found = results.read(path)
-    names = [HELD.case, "of the listing", "of no fix"]
-    assert [*results.pending(names, found)] == ["of no fix"]
-    assert [*results.pending(names, found, "twin")] == names
+    results.append(replace(HELD, case="of a test", of="of an older version"), path)
+    names = [HELD.case, "of the listing", "of a test"]
+    assert [*results.pending(names, results.read(path))] == ["of a test"]
 
 
 def test_every_case_has_a_name_of_its_own() -> None:
@@ -202,12 +196,6 @@ def test_of_what_tasks_write_the_first_request_is_overtaken(name: str) -> None:
     ]  # fmt: skip
     found = [case for case in cases_of(VARIANTS[-1], points) if case.fault == "overtaken"]
     assert [case.point for case in found] == [f"middle:{name}"]
-
-
-def test_what_executors_met_is_said_in_words() -> None:
-    case = f"{NAME}:worker-killed-fence"
-    text = _page(*LINES, replace(HELD, case=case, of="executors", said="fence: a task"))
-    assert "| a worker is killed with its executor, while it writes | only the fence | 0 |" in text
 
 
 def test_a_kill_that_leaves_what_another_does_is_one_case() -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.faults.sweep import cases, lane
-from tests.faults.sweep.play import MISSED, play
+from tests.faults.sweep import cases, lane, playing, process
+from tests.faults.sweep.play import FAILED, HELD, MISSED, STALLED, play
 from tests.faults.sweep.points import Point
 from tests.faults.sweep.scene import Scene, recorded
 from tests.faults.sweep.variants import variant_of
+from tests.support import mutants
+from ytstream.connector.java import jvm_of
+from ytstream.connector.tablet_transactions import Tablets
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
@@ -28,19 +33,94 @@ SAMPLE = (
 )
 
 
+SceneOf = Callable[[str], Scene]
+
+
 @pytest.fixture(scope="module")
-def scene() -> Iterator[Scene]:
-    """Record the variant in a lane of its own."""
+def scene_of() -> Iterator[SceneOf]:
+    """Record variants in a lane of their own, each one once."""
+    scenes: dict[str, Scene] = {}
     with lane.opened() as opened:
-        yield recorded(VARIANT, opened)
+
+        def found(name: str) -> Scene:
+            scenes[name] = scenes.get(name) or recorded(variant_of(name), opened)
+            opened.adopt(scenes[name].context)
+            return scenes[name]
+
+        yield found
+
+
+@pytest.fixture
+def scene(scene_of: SceneOf) -> Scene:
+    """Return the recorded variant of the sample."""
+    return scene_of(VARIANT.name)
+
+
+def _case(name: str) -> cases.Case:
+    (case,) = (case for case in cases.all_cases() if case.name == name)
+    return case
 
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_case_holds(scene: Scene, name: str) -> None:
-    (case,) = (case for case in cases.all_cases() if case.name == f"{VARIANT.name}:{name}")
-    result = play(case, scene)
+    result = play(_case(f"{VARIANT.name}:{name}"), scene)
     counted = (result.verdict, result.tables.lost, result.tables.repeated)
     assert counted == ("held", 0, 0), result.said
+
+
+def _head_apart(patch: pytest.MonkeyPatch, scene: Scene) -> None:
+    tablets = Tablets(jvm_of(scene.lane.spark), scene.context.settings)
+    stream: Any = SimpleNamespace(tablets=tablets)
+    mutants.write_the_head_apart(patch, stream)
+
+
+#: A case of the sweep, and what takes out the fix without which it breaks.
+WITHOUT: Mapping[str, Callable[[pytest.MonkeyPatch, Scene], None]] = {
+    "transactional-map-1:middle:AdvanceConsumer.consumer:refused": _head_apart,
+    "transactional-map-1:middle:CommitTransaction.ledger:late-in-start": (
+        lambda patch, _: mutants.raise_no_epoch_before_the_start(patch)
+    ),
+    "transactional-map-1:start-begin:StartTransaction.tablet:paused": (
+        lambda patch, _: mutants.begin_in_any_epoch(patch)
+    ),
+    "transactional-window-1:middle:CommitTransaction.ledger:killed-before": (
+        lambda patch, _: mutants.repair_no_folder(patch)
+    ),
+}
+#: A case that breaks often stalls.
+PATIENCE = 60.0
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_case_breaks_without_a_fix(
+    scene_of: SceneOf, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = _case(name)
+    scene = scene_of(case.variant.name)
+    monkeypatch.setattr(playing, "PATIENCE", PATIENCE)
+    assert play(case, scene).verdict == HELD
+    WITHOUT[name](monkeypatch, scene)
+    assert play(case, scene).verdict in (FAILED, STALLED)
+
+
+#: Kills of a start and of a batch, with state and without.
+KILLS = (
+    "transactional-map-1:start-begin:CommitTransaction.ledger:killed-after",
+    "transactional-map-1:middle:ModifyRows.output~last:killed-before",
+    "transactional-window-1:middle:CommitTransaction.ledger:killed-before",
+    "transactional-window-1:restart-begin:CommitTransaction.ledger:killed-after",
+)
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("name", KILLS)
+def test_a_process_that_is_killed_leaves_what_was_recorded(scene_of: SceneOf, name: str) -> None:
+    case = _case(name)
+    scene = scene_of(case.variant.name)
+    results = [play(case, scene), play(case, scene, process.kill)]
+    told = [(one.verdict, one.tables.lost, one.tables.repeated, one.said) for one in results]
+    assert told == [(HELD, 0, 0, "")] * 2
 
 
 def test_a_fault_that_does_not_happen_is_missed(
