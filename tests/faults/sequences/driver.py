@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.faults.sequences.inside import DeathError, InsideClient, InsideTransaction
+from tests.faults.sequences.inside import DeathError, InsideTransaction
 from tests.support.driver import offsets_text
 from ytstream.cluster.client import cluster_name
 from ytstream.connector.transform_plan import observed_name
@@ -76,8 +76,8 @@ class Driver:
     """A process of the job with the declaration and the configuration that it was started with."""
 
     context: JobContext
-    client: InsideClient
-    #: InsideTablets, which the runtime's own class is the type of.
+    #: InsideClient and InsideTablets; the runtime's functions are typed for its own.
+    client: Any
     tablets: Any
     epoch: Epoch = field(default_factory=Epoch)
     query: Query | None = None
@@ -128,11 +128,7 @@ class Driver:
     def publish(self) -> None:
         """Publish as the thread that follows the query does."""
         if self.query is not None and self.context.job.static:
-            self.query.static_tables.publish(self._client, self.settings, math.inf)
-
-    @property
-    def _client(self) -> Any:
-        return self.client
+            self.query.static_tables.publish(self.client, self.settings, math.inf)
 
     # -- the query's start, and the plan of a batch ----------------------------------------------
 
@@ -140,9 +136,9 @@ class Driver:
         """Start the query: SPYT looks at the consumer, Spark at its logs."""
         static_tables = StaticTables(self.epoch)
         if self.context.job.static:
-            static_tables.settle(self._client, self.settings)
-        offsets = spark_logs.numbers(self._client, f"{self.folder}/offsets")
-        commits = spark_logs.numbers(self._client, f"{self.folder}/commits")
+            static_tables.settle(self.client, self.settings)
+        offsets = spark_logs.numbers(self.client, f"{self.folder}/offsets")
+        commits = spark_logs.numbers(self.client, f"{self.folder}/commits")
         consumed = self._consumed()
         if not offsets:
             return Query(-1, False, consumed, static_tables)
@@ -198,51 +194,46 @@ class Driver:
         }
 
     def _ends(self, number: int) -> Rows:
-        return spark_logs.planned(self._client, self.folder, number).ends
+        return spark_logs.planned(self.client, self.folder, number).ends
 
     def _consumed(self) -> list[dict[int, int]]:
         found = positions.consumed(
-            self.client.select_rows, cluster_name(self._client), self.settings.consumer
+            self.client.select_rows, cluster_name(self.client), self.settings.consumer
         )
         return [dict(found.get(path, {})) for path in self.settings.queues]
 
     # -- the batch -------------------------------------------------------------------------------
 
     def _run(self, query: Query, number: int, ends: list[dict[int, int]]) -> None:
-        begins = query.begins
-        if self._in_transaction:
-            transaction = InsideTransaction(self.client.inside)
-            try:
-                self._write_batch(query, number, begins, ends, transaction)
-                self._write(f"commits/{number}", 'v1\n{"nextBatchWatermarkMs":0}', new=True)
-                for path, rows in zip(self.settings.queues, ends, strict=True):
-                    for partition, end in rows.items():
-                        transaction.advance(self.settings.consumer, path, partition, None, end)
+        is_exact, settings = self._in_transaction, self.settings
+        transaction = InsideTransaction(self.client.inside) if is_exact else None
+        try:
+            self._write_batch(query, number, ends, transaction)
+            self._write(f"commits/{number}", 'v1\n{"nextBatchWatermarkMs":0}', new=True)
+            if transaction is not None:
+                for path, rows in zip(settings.queues, ends, strict=True):
+                    transaction.advance_all(settings.consumer, path, rows)
                 transaction.commit()
-            except DeathError:
-                raise
-            except BaseException:
+        except DeathError:
+            raise
+        except BaseException:
+            if transaction is not None:
                 transaction.abort()
-                for later in spark_logs.numbers(self._client, f"{self.folder}/commits"):
+                for later in spark_logs.numbers(self.client, f"{self.folder}/commits"):
                     if later >= number:
                         self.client.remove(f"{self.folder}/commits/{later}")
-                raise
-            query.has_moved = True
-        else:
-            self._write_batch(query, number, begins, ends, None)
-            self._write(f"commits/{number}", 'v1\n{"nextBatchWatermarkMs":0}', new=True)
-        query.is_again, query.begins = False, ends
+            raise
+        query.is_again, query.begins, query.has_moved = False, ends, is_exact
 
     def _write_batch(
         self,
         query: Query,
         number: int,
-        begins: Rows,
         ends: list[dict[int, int]],
         transaction: InsideTransaction | None,
     ) -> None:
         """Do what query/batch.py does in a batch; Spark's part is played on plain rows."""
-        context, client, settings = self.context, self._client, self.settings
+        context, client, settings, begins = self.context, self.client, self.settings, query.begins
         select = transaction.select if transaction else client.select_rows
         cluster, started = cluster_name(client), datetime.now(UTC)
         head = runtime.verify_head(context, select, self.epoch, cluster, number)

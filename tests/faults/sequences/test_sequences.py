@@ -52,6 +52,11 @@ def test_every_kind_and_every_operation_comes() -> None:
     assert min(names.values()) >= 100
 
 
+def test_the_oracle_follows_each_process_that_goes_on_at_the_end() -> None:
+    ops = (Op("pause_in_start"), Op("send"), Op("pause_in_start"))
+    assert not Life(Form("idempotent", queues=1), ops, finish=1).run()
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_once_stays_closed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes back without its fix. What has none yet is not in the random sequences."""
