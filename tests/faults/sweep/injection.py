@@ -13,6 +13,7 @@ from tests.faults.sweep.life import Life, StalledError, end_queries, until
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.points import Point, is_border, named
 from tests.faults.sweep.scene import Recorded, recovery
+from tests.support.fault_rules import Request, add_fault
 from ytstream.recovery.lock import LOCK_SECONDS
 
 REFUSAL = {"code": 1, "message": "the proof refuses it"}
@@ -140,20 +141,22 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
 @contextmanager
 def armed(play: Play, point: Point, **order: Any) -> Iterator[Fault]:
     """Order a fault for the point of the next driver: behind so many commits of the ledger."""
-    scene, faults = play.scene, play.scene.control.faults
-    before: Fault | None = None
-    skip = point.commits - 1
-    wait: dict[str, Any] = {"action": "delay", "seconds": 0}
+    scene, skip = play.scene, point.commits - 1
+    steps = [Request(point.method, point.where, skip=point.skip)]
     if point.commits and scene.variant.is_listing:
-        where = {"destination_path": "*/offsets/*"}
-        before = faults.add(method="MoveNode", where=where, when="after", skip=skip, **wait)
+        planned = {"destination_path": "*/offsets/*"}
+        steps.insert(0, Request("MoveNode", planned, "after", skip))
     elif point.commits:
-        where = {"path": scene.context.settings.ledger}
-        before = faults.add(method="ModifyRows", where=where, skip=skip, **wait)
-        before = faults.add(method="CommitTransaction", when="after", armed_by=before, **wait)
-    yield faults.add(
-        method=point.method, where=dict(point.where), skip=point.skip, armed_by=before, **order
-    )
+        steps[:0] = [_head(play, skip), _COMMITTED]
+    yield add_fault(scene.control.faults, steps, **order)
+
+
+_COMMITTED = Request("CommitTransaction", when="after")
+
+
+def _head(play: Play, skip: int = 0) -> Request:
+    """Return the request that writes the ledger's head, behind ``skip`` others."""
+    return Request("ModifyRows", {"path": play.scene.context.settings.ledger}, skip=skip)
 
 
 def _await(play: Play, rule: Fault, driver: Life) -> None:
@@ -241,21 +244,14 @@ def _late(play: Play, rule: Fault) -> None:
         play.scene.control.faults.release(rule)
         return
     faults, fault = play.scene.control.faults, play.case.fault
-    head: dict[str, Any] = {
-        "method": "ModifyRows", "where": {"path": play.scene.context.settings.ledger},
-    }  # fmt: skip
     if fault == "late-before-raise":
-        moment = faults.add(action="delay", **head)
+        steps = [_head(play)]
     elif fault == "late-in-start":
         # The folder's first request: the start has read the ledger, and opens no transaction yet.
-        where = {"path": "*checkpoint/*"}
-        moment = faults.add(action="delay", method="remove", where=where)
+        steps = [Request("remove", {"path": "*checkpoint/*"})]
     else:
-        wait: dict[str, Any] = {"action": "delay", "seconds": 0}
-        written = faults.add(skip=_MOMENTS[fault] - 1, **wait, **head)
-        moment = faults.add(
-            action="delay", method="CommitTransaction", when="after", armed_by=written
-        )
+        steps = [_head(play, _MOMENTS[fault] - 1), _COMMITTED]
+    moment = add_fault(faults, steps, action="delay")
     _await(play, moment, play.lives[-1])
     faults.release(rule)
     faults.remove(moment)

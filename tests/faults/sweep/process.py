@@ -1,4 +1,4 @@
-"""`tests.faults.sweep.process VARIANT PROXY`: the job as a process, as `run` runs it.
+"""`tests.faults.sweep.process run VARIANT`: the job as a process, on the cluster YT_PROXY.
 
 It has the lock, a JVM and a checkpoint that nobody else has seen. A case may kill it instead of a
 driver in the lane; its successor runs in the lane.
@@ -11,8 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 
 from tests.faults.sweep import cases
 from tests.faults.sweep.injection import armed, verify
@@ -28,6 +27,7 @@ from ytstream.errors import JobError, RestartableError
 from ytstream.query import supervisor
 from ytstream.recovery.lock import LOCK_SECONDS, alone
 from ytstream.spark.jvm_process import explained_jvm, leave_if_hung
+from ytstream_tools.demo.job_process import running
 
 LOG = ROOT / "build" / "proof" / "processes.log"
 #: A start of Spark, on a machine that may have other work.
@@ -47,28 +47,6 @@ def main(variant: str, proxy: str) -> int:
     return 0
 
 
-@contextmanager
-def started(variant: str, proxy: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the job as a process; no process outlives the block."""
-    LOG.parent.mkdir(parents=True, exist_ok=True)
-    with LOG.open("ab") as out:
-        driver = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.sweep.process", variant, proxy],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},  # a killed one has said all it said
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        yield driver
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait()
-
-
 def kill(play: Play, point: Point, life: Recorded) -> int:
     """Let the cluster kill a real driver at the point; start its successor in the lane.
 
@@ -79,13 +57,14 @@ def kill(play: Play, point: Point, life: Recorded) -> int:
     scene.control.journal.clear()
     rows = play.output_rows()
     when = "before" if case.fault == cases.KILLED_BEFORE else "after"
-    with started(scene.variant.name, scene.lane.cluster.http) as driver:
-        with armed(play, point, action="kill", pgid=driver.pid, when=when) as rule:
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    with running(__name__, scene.lane.cluster.http, LOG, ROOT, scene.variant.name) as driver:
+        with armed(play, point, action="kill", pgid=driver.pgid, when=when) as rule:
             with suppress(subprocess.TimeoutExpired):
                 driver.wait(_SECONDS)
             hits = scene.control.faults.get(rule).hits
-        if not hits or driver.returncode != -signal.SIGKILL:
-            raise MissedError(f"the process was not killed: code {driver.returncode}")
+        if not hits or driver.exit_code != -signal.SIGKILL:
+            raise MissedError(f"the process was not killed: {driver.exit_code}, {driver.tail()}")
     verify(play, point, rule, scene.control.journal()[-1].n)
     scene.control.faults.clear()
     scene.control.clock.advance(LOCK_SECONDS + 1)
@@ -95,6 +74,6 @@ def kill(play: Play, point: Point, life: Recorded) -> int:
 
 
 if __name__ == "__main__":
-    code = main(*sys.argv[1:])
+    code = main(sys.argv[2], os.environ["YT_PROXY"])
     leave_if_hung(code)
     raise SystemExit(code)

@@ -1,15 +1,16 @@
 """The cases: a job, and the request at which its older driver is paused, late or killed.
 
 Places are paths of requests: each one counts once the one before it was seen, the last one acts.
+Braces in their arguments are fields of ``paths`` in play.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from tests.support.fault_rules import Request
 from ytstream.job import PROCESSINGS
 
 
@@ -69,16 +70,6 @@ STATIC_VARIANTS = (
     Variant("idempotent", "map", 2, is_static=True),
     Variant("at_least_once", "map", 1, is_static=True),
 )
-
-
-@dataclass(frozen=True)
-class Request:
-    """A request to the cluster; braces in ``where`` are fields of ``paths`` in play.py."""
-
-    method: str | Sequence[str]
-    where: Mapping[str, Any] = field(default_factory=dict)
-    when: Literal["before", "after"] = "before"
-    skip: int = 0
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from minicluster.client import Fault
 from minicluster.core.errors import TABLET_LOCK_CONFLICT
 from tests.faults.two_drivers.cases import Case, Place, Variant, late
 from tests.support.examples import CONNECTOR, example
+from tests.support.fault_rules import add_fault
 from tests.support.project import QUEUES, generate, make_static
 from tests.support.static_outputs import Reader, named, published, static
 from ytstream.cluster.client import connect
@@ -276,28 +277,18 @@ class Stage:
 
     def arm(self, place: Place, *, action: str, pgid: int | None = None) -> Fault:
         """Make the cluster act at ``place``; return the rule that acts."""
-        settings, faults = self.context.settings, self.cluster.client.faults
+        settings = self.context.settings
         paths = {
             "ledger": settings.ledger,
             "aside": settings.staging,
             "output": settings.output,
             "queue": settings.queues[0],
         }
-        rule: Fault | None = None
-        for number, step in enumerate(place.steps, start=1):
-            is_last = number == len(place.steps)
-            rule = faults.add(
-                action=action if is_last else "delay",
-                seconds=None if is_last else 0,
-                pgid=pgid if is_last else None,
-                method=step.method if isinstance(step.method, str) else [*step.method],
-                where={name: _filled(value, paths) for name, value in step.where.items()},
-                when=step.when,
-                skip=step.skip,
-                armed_by=rule,
-            )
-        assert rule is not None
-        return rule
+        steps = [
+            replace(step, where={name: _filled(value, paths) for name, value in step.where.items()})
+            for step in place.steps
+        ]
+        return add_fault(self.cluster.client.faults, steps, action=action, pgid=pgid)
 
     def fill(self) -> None:
         """Put a backlog into the queues, of rows later than all before."""
