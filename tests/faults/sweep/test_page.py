@@ -234,5 +234,5 @@ def test_the_readme_has_the_figures_of_the_summary() -> None:
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     total = counts.added(summary.totals(found.table).values())
     assert (total.lost, total.stalled, total.failed) == (0, 0, 0)
-    assert f"We ran {total.cases:,} of them" in readme
+    assert f"We ran {total.cases:,} cases" in readme
     assert ("on earlier versions of the runtime" in readme) == (not found.runtime)
