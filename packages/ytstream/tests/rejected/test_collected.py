@@ -135,12 +135,10 @@ def test_the_lines_of_all_tasks_have_a_limit_too(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
-def test_with_spyts_connector_and_with_spark_3_5_all_rows_are_read_once_more(
-    stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, connector: str
+@pytest.mark.parametrize("connector", [SPYT], indirect=True)
+def test_with_spyts_connector_all_rows_are_read_once_more(
+    stream_of: StreamOf, cluster: Running, connector: str
 ) -> None:
-    if connector == OWN:
-        monkeypatch.setattr(collected, "is_possible", lambda _: False)
     stream = stream_of("transactional", "map", rejects=True)
     stream.send(300)
     with _pulls(cluster) as found:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import pyspark
+
 from .java import Java, jvm_of
 from .spark_plan import analysed
 
@@ -20,13 +22,15 @@ _EXPRESSIONS = "org.apache.spark.sql.classic.ExpressionUtils"
 
 
 def aggregated(column: Column, function: str, java: Java, *arguments: object) -> Column:
-    """Return a column with an aggregate of another one. Needs Spark 4.
+    """Return a column with an aggregate of another one.
 
     ``function`` is a class of Java that takes an expression and the arguments.
     """
-    expression = java[f"{_EXPRESSIONS}.expression"](column._jc)
-    made = java[function](expression, *arguments).toAggregateExpression()
-    return type(column)(java[f"{_EXPRESSIONS}.column"](made))
+    is_old = pyspark.__version__.startswith("3.")
+    found = column._jc.expr() if is_old else java[f"{_EXPRESSIONS}.expression"](column._jc)
+    made = java[function](found, *arguments).toAggregateExpression()
+    of_expression = "org.apache.spark.sql.Column" if is_old else f"{_EXPRESSIONS}.column"
+    return type(column)(java[of_expression](made))
 
 
 def clock_pattern(spark: SparkSession) -> Any:

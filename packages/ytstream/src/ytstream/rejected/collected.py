@@ -13,7 +13,6 @@ from functools import reduce
 from itertools import chain
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructType
 
@@ -34,14 +33,6 @@ _TOO_LONG = "\n"
 
 #: The values of a row of the output, but its time: queue, partition, row, reason, JSON.
 Collected = tuple[str, int, int, str, str]
-
-
-def is_possible(spark: SparkSession) -> bool:
-    """Return whether this Spark takes an expression of ours for a column (Spark 4, ExpressionUtils).
-
-    Under Spark 3.5 a column has its expression in another way, which was not tried here.
-    """
-    return int(spark.version.partition(".")[0]) >= 4
 
 
 def observed(

@@ -45,7 +45,7 @@ def tagged(events: DataFrame, context: JobContext) -> DataFrame:
         _verify_condition(events, reason, condition)
     counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
     rows, spark = events.withColumn(REASON, _reason(job)), events.sparkSession
-    if in_use(spark, context.settings)[0] != OWN or not collected.is_possible(spark):
+    if in_use(spark, context.settings)[0] != OWN:
         return rows.observe(REJECTED, *counts)
     row = StructType([events.schema[column.name] for column in job.queue_columns])
     queues = context.settings.queues
