@@ -67,7 +67,7 @@ def measured(case: Case, size: Size, say: Say) -> dict[str, Any]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cluster = stack.enter_context(testing.start())
         ways = [way for way in case.ways if way != NOOP or not case.keys]
-        # The listing's writes of up to 50 000 rows would now and then be too many for one tablet.
+        # The listing's writes of up to 50,000 rows would now and then be too many for one tablet.
         cluster.client.set_rows_per_tablet(_ROWS_PER_TABLET)
         say("filling the queues")
         rows = fill(case, size, cluster.http)

@@ -42,17 +42,17 @@ class Price(NamedTuple):
 PRICES = (
     Price(
         "SPYT, transactional compared with at least once",
-        "a join: 26 200 rows per second instead of 22 700; windows: 14 000 instead of 13 900",
+        "a join: 26,200 rows per second instead of 22,700; windows: 14,000 instead of 13,900",
         f"[SPYT, exactly-once guarantee]({SPYT_PAGE})",
     ),
     Price(
         "SPYT, idempotent compared with transactional",
-        "pass through: 2 000 rows per second instead of 2 600",
+        "pass through: 2,000 rows per second instead of 2,600",
         f"[SPYT, exactly-once guarantee]({SPYT_PAGE})",
     ),
     Price(
         "Kafka, transactional producer compared with `acks=all`",
-        "60 000 messages per second instead of 100 000, p99 45 ms instead of 15 ms",
+        "60,000 messages per second instead of 100,000, p99 45 ms instead of 15 ms",
         "[Conduktor](https://www.conduktor.io/blog/kafka-exactly-once-performance-cost.md)",
     ),
     Price(

@@ -30,7 +30,7 @@ _AGED = {"min_data_versions": 0, "max_data_ttl": 3_600_000}
         ("queue-key", TWO_QUEUES, {"output": [*_KEYS[1:], *_PLAIN]}, {"output": [*_KEYS, *_PLAIN]}),
         ("composite-types", IDEMPOTENT, {"columns": _LIST}, {}),
         ("composite-types", IDEMPOTENT, {"output": [*_KEYS[1:], *_LIST]}, {}),
-        # 40 tablets of 5 000 rows in a batch, in writes of 2 000.
+        # 40 tablets of 5,000 rows in a batch, in writes of 2,000.
         (
             "tablet-limit", TRANSACTION, {"output": _PLAIN, "tablets": 2},
             {"output": _PLAIN, "tablets": 8},

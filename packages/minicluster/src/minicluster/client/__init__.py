@@ -110,7 +110,7 @@ class Client:
         self.request("POST", "/queue_agent", {"delay": seconds})
 
     def set_rows_per_tablet(self, rows: int) -> None:
-        """Set how many rows of one tablet a transaction may touch; 100 000 is the default."""
+        """Set how many rows of one tablet a transaction may touch; 100,000 is the default."""
         self.request("POST", "/limits", {"rows_per_tablet": rows})
 
     def set_versions_per_row(self, versions: int) -> None:

@@ -42,7 +42,7 @@ from ytstream.spark.spark_errors import cause, explained_spark
 from . import reread
 from .reread import LedgerReads, PositionStatus
 
-#: Rows of one transaction, far below the 100 000 of one tablet that it may touch.
+#: Rows of one transaction, far below the 100,000 of one tablet that it may touch.
 CHUNK = 10_000
 #: Bytes of their JSON, which a request, the JVM and a transaction have to hold. One row may have
 #: more: the JSON of a row has 16 MiB at most.

@@ -1,10 +1,10 @@
 """How many tablets the output of a transactional job needs.
 
-A transaction may touch 100 000 rows of one tablet (YTsaurus, "Transactions"). Where a row goes:
+A transaction may touch 100,000 rows of one tablet (YTsaurus, "Transactions"). Where a row goes:
 
 - Without a key, all rows of one ``modify_rows`` go to one tablet drawn at random (the native client
   draws once per request). A batch of R rows written d at a time makes R/d calls. Each call goes to
-  one random tablet, and no tablet may receive more than 100 000/d calls.
+  one random tablet, and no tablet may receive more than 100,000/d calls.
 - With a key, a row goes to the tablet between whose pivot keys its own lies.
 
 Keys are those of ``resharding``, which compare as YTsaurus compares them.

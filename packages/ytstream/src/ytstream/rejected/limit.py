@@ -69,7 +69,9 @@ def verify_limit(found: SkippedRows, read: int, limit: float, job: Job) -> None:
     if reasons:
         remedies.append("correct REJECT in transform.py")
     if found.late:
-        remedies.append("widen the watermark in transform.py, which takes effect with `rewind`")
+        remedies.append(
+            "widen the watermark in transform.py, and `rewind`: these rows stay late otherwise"
+        )
     part = -(-100 * count // read) / 100
     remedies.append(f"reject_limit = {part:g} in the configuration lets this batch pass as it is")
     raise JobError(
