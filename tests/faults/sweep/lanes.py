@@ -1,6 +1,7 @@
 """Lanes: worker processes side by side, each with a JVM and a cluster, fed with cases.
 
-A worker is of one variant. One that has stalled, or that does not answer, is replaced.
+A worker plays the cases of one variant after the other. One that has stalled, or that does not
+answer, is replaced.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import queue
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,14 +22,14 @@ from tests.faults.sweep.cases import Case
 from tests.faults.sweep.play import STALLED
 from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.variants import variant_of
-from tests.faults.sweep.worker import READY, RESULT
+from tests.faults.sweep.worker import READY, RECORDED, RESULT
 from tests.support.project import ROOT
 
-#: So long a worker may take to start and record, and for a case.
-START_SECONDS, CASE_SECONDS = 900.0, 480.0
+#: So long a worker may take to start, to record, and for a case.
+START_SECONDS, RECORD_SECONDS, CASE_SECONDS = 600.0, 600.0, 480.0
 #: A JVM that has played so many cases is replaced.
 MOST_CASES = 300
-#: Workers of a variant that could not begin, before it is left.
+#: Recordings of a variant that failed, before it is left.
 MOST_FAILURES = 3
 
 
@@ -38,31 +40,29 @@ class Board:
     waiting: dict[str, list[Case]]
     #: Why cases were not played.
     problems: list[str] = field(default_factory=list)
-    _busy: dict[str, int] = field(default_factory=dict)
-    _failures: dict[str, int] = field(default_factory=dict)
+    #: The variant that each lane is at.
+    _at: dict[int, str] = field(default_factory=dict)
+    _failures: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def variant(self) -> str | None:
-        """Return the variant for a lane that is free: one that the fewest others play.
+    def take(self, lane: int) -> Case | None:
+        """Return the next case for a lane: of its variant as long as that has some.
 
-        Those with state take three times as long a case, so they come last.
+        Then of one that the fewest others play. Those with state take three times as long a case,
+        so they come last.
         """
         with self._lock:
-            left = [name for name, cases in self.waiting.items() if cases]
-            if not left:
-                return None
-            found = min(left, key=self._rank)
-            self._busy[found] = self._busy.get(found, 0) + 1
-            return found
-
-    def _rank(self, name: str) -> tuple[int, bool, int]:
-        return self._busy.get(name, 0), variant_of(name).is_stateful, -len(self.waiting[name])
-
-    def take(self, variant: str) -> Case | None:
-        """Return the next case of a variant."""
-        with self._lock:
-            cases = self.waiting[variant]
-            return cases.pop(0) if cases else None
+            own = self._at.pop(lane, "")
+            if not self.waiting.get(own):
+                busy, left = Counter(self._at.values()), [n for n, some in self.waiting.items() if some]
+                if not left:
+                    return None
+                own = min(
+                    left,
+                    key=lambda n: (busy[n], variant_of(n).is_stateful, -len(self.waiting[n])),
+                )
+            self._at[lane] = own
+            return self.waiting[own].pop(0)
 
     def clear(self) -> None:
         """Leave all that has not begun to another run."""
@@ -71,17 +71,12 @@ class Board:
                 cases.clear()
 
     def failed(self, variant: str, why: str) -> None:
-        """Note that a worker could not begin; after a few, leave the variant to another run."""
+        """Note that a variant could not be recorded; after a few times, leave it to another run."""
         with self._lock:
-            self._failures[variant] = self._failures.get(variant, 0) + 1
+            self._failures[variant] += 1
             if self._failures[variant] >= MOST_FAILURES:
                 self.problems.append(f"{len(self.waiting[variant])} cases not played: {why}")
                 self.waiting[variant].clear()
-
-    def leave(self, variant: str) -> None:
-        """Note that a lane has finished with a variant."""
-        with self._lock:
-            self._busy[variant] -= 1
 
 
 def board_of(cases: Iterable[Case]) -> Board:
@@ -101,11 +96,8 @@ def run(
 
     def lane(number: int) -> None:
         try:
-            while not stop.is_set() and (variant := board.variant()) is not None:
-                try:
-                    _play(board, variant, number, folder, heard.put, stop, words)
-                finally:
-                    board.leave(variant)
+            while not stop.is_set() and (case := board.take(number)) is not None:
+                _play(board, case, number, folder, heard.put, stop, words)
         finally:
             heard.put(None)
 
@@ -128,43 +120,34 @@ def run(
 
 def _play(
     board: Board,
-    variant: str,
+    first: Case,
     number: int,
     folder: Path,
     heard: Callable[[results.Line], None],
     stop: threading.Event,
     words: Iterable[str],
 ) -> None:
-    """Let one worker play cases of ``variant`` until it ends or has played enough."""
+    """Let one worker play cases, the ``first`` and others, until it ends or has played enough."""
     folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "tests.faults.sweep.worker", str(folder), *words]
     with (folder / f"lane-{number}.log").open("a") as log:
         worker = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "tests.faults.sweep.worker",
-                variant,
-                str(folder),
-                *words,
-            ],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
         )
         answers: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_listen, args=(worker, answers), daemon=True).start()
+        case, variant = first, ""
         try:
             if _answer(answers, READY, START_SECONDS, stop) is None:
-                if not stop.is_set():
-                    board.failed(variant, f"no recording of {variant}; see {log.name}")
+                board.failed(first.variant.name, f"no worker starts; see {log.name}")
                 return
-            for _ in range(MOST_CASES):
-                case = None if stop.is_set() else board.take(variant)
-                if case is None:
-                    return
+            for left in reversed(range(MOST_CASES)):
                 _write(worker, case.name)
+                if case.variant.name != variant:
+                    variant = case.variant.name
+                    if _answer(answers, RECORDED, RECORD_SECONDS, stop) is None:
+                        board.failed(variant, f"no recording of {variant}; see {log.name}")
+                        return
                 text = _answer(answers, RESULT, CASE_SECONDS, stop)
                 if stop.is_set():
                     return
@@ -173,8 +156,11 @@ def _play(
                     return
                 line = results.Line(**json.loads(text.removeprefix(RESULT)))
                 heard(line)
-                if line.verdict == STALLED:  # its worker ends: see worker.py
+                # The worker of a case that has stalled ends: see worker.py.
+                found = board.take(number) if left and line.verdict != STALLED else None
+                if found is None:
                     return
+                case = found
         finally:
             _end(worker)
 

@@ -1,7 +1,8 @@
-"""`tests.faults.sweep.worker VARIANT FOLDER`: plays the cases that it is told, one a line.
+"""`tests.faults.sweep.worker FOLDER`: plays the cases that it is told, one a line.
 
-A line of standard input is a case's name; the answer is a line that begins with RESULT. FOLDER gets
-the history of each case that does not hold.
+A line of standard input is a case's name. The answer is a line that begins with RESULT, and before
+it, where the case is of another variant than the last one, RECORDED. FOLDER gets the history of
+each case that does not hold.
 """
 
 from __future__ import annotations
@@ -17,24 +18,27 @@ from pathlib import Path
 from tests.faults.sweep import cases, history, lane, results
 from tests.faults.sweep.play import FAILED, STALLED, Result, play
 from tests.faults.sweep.scene import SEED, Scene, recorded
-from tests.faults.sweep.variants import variant_of
 from tests.support.jvm import LASTING, submit_args
 
-RESULT, READY = "RESULT ", "READY"
+RESULT, READY, RECORDED = "RESULT ", "READY", "RECORDED"
 #: Keep the histories of cases that hold, too.
 HISTORY = "--history"
 
 
-def main(variant: str, folder: Path) -> None:
+def main(folder: Path) -> None:
     """Play until the input ends, or until a case has stalled: its threads may hang for ever."""
     commit = results.commit()
     os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args(options=LASTING))
     with lane.opened() as opened:
-        scene = recorded(variant_of(variant), opened)
+        scene: Scene | None = None
         known = {case.name: case for case in cases.all_cases()}
         print(READY, flush=True)
         for text in sys.stdin:
-            case, started = known[text.strip()], time.monotonic()
+            case = known[text.strip()]
+            if scene is None or scene.variant != case.variant:
+                scene = recorded(case.variant, opened)
+                print(RECORDED, flush=True)
+            started = time.monotonic()
             result = _played(case, scene)
             line = line_of(case.name, result, time.monotonic() - started, commit)
             if result.verdict in (FAILED, STALLED) or HISTORY in sys.argv:
@@ -83,7 +87,7 @@ def keep(folder: Path, line: results.Line, result: Result) -> Path:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(Path(sys.argv[1]))
     # A thread of a stalled case may never end.
     sys.stdout.flush()
     os._exit(0)
