@@ -54,7 +54,10 @@ class Board:
         with self._lock:
             own = self._at.pop(lane, "")
             if not self.waiting.get(own):
-                busy, left = Counter(self._at.values()), [n for n, some in self.waiting.items() if some]
+                busy, left = (
+                    Counter(self._at.values()),
+                    [n for n, some in self.waiting.items() if some],
+                )
                 if not left:
                     return None
                 own = min(
