@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.faults.sweep import cases, history, lane, results
 from tests.faults.sweep.play import FAILED, STALLED, Result, play
 from tests.faults.sweep.scene import SEED, Scene, recorded
-from tests.support.jvm import LASTING, submit_args
+from tests.support.jvm import submit_args
 
 RESULT, READY, RECORDED = "RESULT ", "READY", "RECORDED"
 #: Keep the histories of cases that hold, too.
@@ -28,7 +28,7 @@ HISTORY = "--history"
 def main(folder: Path) -> None:
     """Play until the input ends, or until a case has stalled: its threads may hang for ever."""
     commit = results.commit()
-    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args(options=LASTING))
+    os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
     with lane.opened() as opened:
         scene: Scene | None = None
         known = {case.name: case for case in cases.all_cases()}
