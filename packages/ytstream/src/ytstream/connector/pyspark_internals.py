@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyspark
 
@@ -26,8 +26,8 @@ def aggregated(column: Column, function: str, java: Java, *arguments: object) ->
 
     ``function`` is a class of Java that takes an expression and the arguments.
     """
-    is_old = pyspark.__version__.startswith("3.")
-    found = column._jc.expr() if is_old else java[f"{_EXPRESSIONS}.expression"](column._jc)
+    is_old, of_java = pyspark.__version__.startswith("3."), cast("Any", column._jc)
+    found = of_java.expr() if is_old else java[f"{_EXPRESSIONS}.expression"](of_java)
     made = java[function](found, *arguments).toAggregateExpression()
     of_expression = "org.apache.spark.sql.Column" if is_old else f"{_EXPRESSIONS}.column"
     return type(column)(java[of_expression](made))
