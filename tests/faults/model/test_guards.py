@@ -55,7 +55,9 @@ def test_a_guard_and_its_twin_are_there(name: str) -> None:
     assert callable(getattr(mutants, guard.twin))
 
 
-@pytest.mark.parametrize("test", {*OTHERS.values(), *(guard.test for guard in GUARDS.values())})
+@pytest.mark.parametrize(
+    "test", sorted({*OTHERS.values(), *(guard.test for guard in GUARDS.values())})
+)
 def test_the_test_that_is_red_without_a_fix_is_there(test: str) -> None:
     path, _, test = test.partition("::")
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
