@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-import pyspark
-
 from .java import Java, jvm_of
 from .spark_plan import analysed
 
@@ -26,6 +24,8 @@ def aggregated(column: Column, function: str, java: Java, *arguments: object) ->
 
     ``function`` is a class of Java that takes an expression and the arguments.
     """
+    import pyspark
+
     is_old, of_java = pyspark.__version__.startswith("3."), cast("Any", column._jc)
     found = of_java.expr() if is_old else java[f"{_EXPRESSIONS}.expression"](of_java)
     made = java[function](found, *arguments).toAggregateExpression()
