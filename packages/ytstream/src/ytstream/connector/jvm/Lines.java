@@ -20,7 +20,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * Gathers texts of some rows of a batch, a line for each, for Dataset.observe(): they come to the driver with the results
  * of the tasks. Where they are too long, none comes, so neither a task nor the driver can run out of memory.
  *
- * An aggregate of Spark's own kind, as collect_list() is. A user's aggregate (Aggregator) resolves its encoders anew in
+ * An aggregate of Spark's own kind, as collect_list() is. A user's aggregate (Aggregator) resolves its encoders again in
  * each task (ScalaAggregator.inputDeserializer), which takes longer than the rows of a small batch.
  */
 public final class Lines extends TypedImperativeAggregate implements Serializable {
