@@ -31,7 +31,7 @@ def main(proxy: str, root: str) -> None:
     before = len(example.output())
     last = example.log("commits")[-1]
     example.client.remove(f"{example.root}/checkpoint/commits/{last}")
-    run(20, enough=before + 1)
+    run(90, enough=before + 1)
     after = example.output()
     print(f"{before} windows before, {len(after)} rows after: {len(after) - before} written again")
 

@@ -25,6 +25,11 @@ OVERTAKEN = "overtaken"
 #: What a request meets, and the driver lives on.
 REFUSED, DROPPED, LOST_REPLY = "refused", "dropped", "lost-reply"
 PAUSED, GONE, CLOCK, AWAY = "paused", "transaction-gone", "clock-60-s", "cluster-away"
+SLOW, PROXY, FULL_DISK = "slow", "proxy-restarts", "disk-full"
+REMOUNTED, RESHARDED, ALTERED = "remounted", "resharded", "altered"
+#: What happens to the cluster, or to the output, while a request is under way.
+OF_CLUSTER = (AWAY, SLOW, PROXY, FULL_DISK)
+OF_TABLE = (REMOUNTED, RESHARDED, ALTERED)
 #: When a commit whose connection broke is applied, in the life after it.
 LATE = ("late-before-raise", "late-raised", "late-in-start", "late-begun", "late-first-batch")
 THEN = "+"
@@ -43,6 +48,12 @@ FAULTS: Mapping[str, str] = {
     GONE: "the driver sleeps until its transaction has expired",
     CLOCK: "the cluster's clock is 60 s ahead of the driver's from then on",
     AWAY: "the cluster is unavailable for a while from then on",
+    SLOW: "each request takes 0.2 s more from then on",
+    PROXY: "the RPC proxy ends, and is started again",
+    FULL_DISK: "the account's disk space is used up for a while: writes are refused",
+    REMOUNTED: "the output is unmounted and mounted",
+    RESHARDED: "the output is unmounted, gets one more tablet, and is mounted",
+    ALTERED: "the output is unmounted, gets one more column, and is mounted",
     LATE[0]: "the commit loses its connection, and is applied before the next epoch is raised",
     LATE[1]: "the commit is applied once the next epoch is raised",
     LATE[2]: "the commit is applied once the next start has read all positions",
@@ -62,6 +73,13 @@ _LIVE = ("start-raise", "start-begin", "start-open", "middle", "rowless", "resta
 _READS = ("start-raise", "start-open", "middle")
 #: Where the two connectors differ: a batch, and the first one of a driver that is started again.
 _OF_CONNECTORS = ("middle", "again")
+#: A variant with state that is not in FULL: where the states of processing types differ. The other
+#: steps of a start are played in FULL.
+_OF_STATES = (*_OF_CONNECTORS, "rowless", "restart-begin")
+#: Requests that other places have, too: the third batch, and a second one without rows.
+_AS_BEFORE = ("last", "rowless-again")
+_OF_LISTINGS = ("middle", "again", "restart-open")
+_OF_LISTINGS_WITH_STATE = ("start-open", "middle", "rowless", "restart-open")
 #: Before it has raised the epoch, a driver that comes back may raise it freely.
 _PAUSED = ("start-begin", "start-open", "middle")
 _GONE = ("start-begin", "middle")
@@ -113,9 +131,7 @@ class Case:
 
 def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[Case]:
     """Yield the cases of a variant whose recorded run has these points."""
-    known = [*points]
-    if variant.connector == SPYT:  # the other steps are those of our own connector
-        known = [point for point in known if point["place"] in _OF_CONNECTORS]
+    known = [point for point in points if _is_played(variant, point["place"])]
     for point in known:
         name = str(point["name"])
         if point["is_write"]:
@@ -124,12 +140,26 @@ def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[
                 yield Case(variant, name, OVERTAKEN)
         if variant.name in FULL and (not variant.is_listing or point["place"] == "middle"):
             yield from (Case(variant, name, fault) for fault in _living(variant, point))
+    if not variant.is_listing and variant.is_stateful and variant.queues > 1:
+        return  # a restart's steps are those of one queue
     for method, kind, kill in FIRST_OF_LISTINGS if variant.is_listing else FIRST:
         first = f"middle:{method}.{kind}"
         if any(point["name"] == first for point in known):
             for point in known:
                 if point["is_write"] and point["place"] in _STARTS:
                     yield Case(variant, first, kill, str(point["name"]))
+
+
+def _is_played(variant: Variant, place: str) -> bool:
+    """Return whether the variant has cases in that place."""
+    if variant.is_listing:
+        return place in (_OF_LISTINGS_WITH_STATE if variant.is_stateful else _OF_LISTINGS)
+    is_one = variant.queues == 1
+    if variant.connector == SPYT:
+        return place in (_OF_CONNECTORS if is_one or not variant.is_stateful else ("middle",))
+    if variant.is_stateful and variant.name not in FULL:
+        return place in (_OF_STATES if is_one else _OF_CONNECTORS)
+    return place not in _AS_BEFORE
 
 
 def _is_side_by_side(point: Mapping[str, Any]) -> bool:
@@ -144,7 +174,8 @@ def _living(variant: Variant, point: Mapping[str, Any]) -> Iterator[str]:
     committed = _committed(variant)
     if is_write and place in _LIVE:
         yield from (REFUSED, DROPPED, LOST_REPLY)
-    if not is_write and place in _READS and "#" not in point["object"]:  # an id differs each time
+    reads = ("middle",) if variant.is_stateful else _READS
+    if not is_write and place in reads and "#" not in point["object"]:  # an id differs each time
         yield REFUSED
     # Two queries of one checkpoint cannot run in one JVM: with state, real processes are paused.
     if is_write and place in _PAUSED and not (variant.is_stateful or variant.is_listing):
@@ -152,7 +183,7 @@ def _living(variant: Variant, point: Mapping[str, Any]) -> Iterator[str]:
     if point["in_transaction"] and is_write and place in _GONE:
         yield from (GONE, CLOCK)
     if place == "middle" and is_write and point["object"] in ("output", committed):
-        yield AWAY
+        yield from (*OF_CLUSTER, *OF_TABLE)
     if point["method"] in COMMITS and point["object"] == committed:
         if variant.is_listing:  # has no epoch: before the next start, or once it has read all
             yield from (LATE[0], LATE[-1]) if place == "middle" else ()

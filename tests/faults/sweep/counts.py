@@ -23,7 +23,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "paused": (cases.PAUSED,),
     "transaction gone": (cases.GONE,),
     "clock off": (cases.CLOCK,),
-    "cluster away": (cases.AWAY,),
+    "cluster away": cases.OF_CLUSTER,
+    "output remounted": cases.OF_TABLE,
 }
 
 

@@ -11,15 +11,19 @@ from minicluster.client import Entry, Fault
 from tests.faults.sweep import cases
 from tests.faults.sweep.life import Life, StalledError, end_queries, until
 from tests.faults.sweep.playing import MissedError, Play
-from tests.faults.sweep.points import Point, is_border, named
+from tests.faults.sweep.points import WRITES, Point, is_border, named
 from tests.faults.sweep.scene import Recorded, recovery
 from tests.support.fault_rules import Request, add_fault
+from tests.support.remounts import Change, nothing, one_more_column, one_more_tablet, remount
 from ytstream.recovery.lock import LOCK_SECONDS
 
 REFUSAL = {"code": 1, "message": "the proof refuses it"}
+#: NSecurityClient::EErrorCode::AccountLimitExceeded (yt/yt/client/security_client/public.h).
+FULL = {"code": 901, "message": 'Account "tmp" is over disk space limit in medium "default"'}
 #: The longest life of a transaction: SPYT's.
 _TRANSACTION_SECONDS = 310
 _AWAY_SECONDS = 1.5
+_SLOW_SECONDS = 0.2
 #: How long a fault may take to come; a start on a busy machine is slow.
 _HIT_SECONDS = 60.0
 #: How long a request may take that is applied, and gets no reply.
@@ -134,6 +138,10 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
     cases.GONE: {"action": "delay"},
     cases.CLOCK: {"action": "delay"},
     cases.AWAY: {"action": "hang_up"},
+    cases.SLOW: {"action": "delay", "seconds": 0},
+    cases.PROXY: {"action": "proxy_down"},
+    cases.FULL_DISK: {"action": "fail", "error": FULL},
+    **dict.fromkeys(cases.OF_TABLE, {"action": "delay"}),
     cases.LATE[0]: {"action": "apply_late"},
 }
 
@@ -222,12 +230,44 @@ def _sleep(seconds: float) -> Callable[[Play, Fault], None]:
     return slept
 
 
-def _away(play: Play, rule: Fault) -> None:
-    """Let no request through for a while."""
+def _for_a_while(**order: Any) -> Callable[[Play, Fault], None]:
+    """Return what lets the same happen to all such requests for a while."""
+
+    def happened(play: Play, rule: Fault) -> None:
+        faults = play.scene.control.faults
+        every = faults.add(times=None, **order)
+        time.sleep(_AWAY_SECONDS)
+        faults.remove(every)
+
+    return happened
+
+
+def _slow(play: Play, rule: Fault) -> None:
+    """Let every request take longer until all is read."""
     faults = play.scene.control.faults
-    every = faults.add(action="hang_up", times=None)
-    time.sleep(_AWAY_SECONDS)
+    every = faults.add(action="delay", seconds=_SLOW_SECONDS, times=None)
+    play.drain()
     faults.remove(every)
+
+
+def _proxy_starts(play: Play, rule: Fault) -> None:
+    """Start the proxies again that are down."""
+    time.sleep(_AWAY_SECONDS)
+    proxies = play.scene.control.proxies
+    for address, is_up in proxies.list().items():
+        if not is_up:
+            proxies.up(address)
+
+
+def _remounted(change: Change) -> Callable[[Play, Fault], None]:
+    """Return what remounts the output; then the request goes on."""
+
+    def happened(play: Play, rule: Fault) -> None:
+        context = play.scene.context
+        remount(context.client, context.settings.output, change)
+        play.scene.control.faults.remove(rule)
+
+    return happened
 
 
 #: When a late commit is applied: behind so many commits of the ledger in the next life.
@@ -261,6 +301,12 @@ _ACTIONS: Mapping[str, Callable[[Play, Fault], None]] = {
     cases.PAUSED: _successor,
     cases.GONE: _sleep(_TRANSACTION_SECONDS),
     cases.CLOCK: _sleep(60),
-    cases.AWAY: _away,
+    cases.AWAY: _for_a_while(action="hang_up"),
+    cases.SLOW: _slow,
+    cases.PROXY: _proxy_starts,
+    cases.FULL_DISK: _for_a_while(action="fail", error=FULL, method=sorted(WRITES)),
+    cases.REMOUNTED: _remounted(nothing),
+    cases.RESHARDED: _remounted(one_more_tablet),
+    cases.ALTERED: _remounted(one_more_column),
     **dict.fromkeys(cases.LATE, _late),
 }

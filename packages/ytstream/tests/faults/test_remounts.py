@@ -15,6 +15,7 @@ import pytest
 from minicluster.client import Fault
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf, adopt, sampled
+from tests.support.remounts import nothing, one_more_tablet, remount
 from tests.support.supervised import supervised
 from ytstream.provisioning import job_objects
 from ytstream_tools.demo.crash_scenario import drained
@@ -83,7 +84,8 @@ def test_a_table_is_remounted_between_the_writes_and_the_commit(
         commit = _hold_a_commit(stream, cluster, name)
         stream.send(ROWS)
         wait(lambda: faults.get(commit).hits > 0)
-        _remount(stream, name, is_cut=how == "reshard")
+        path = stream.settings.queues[0] if name == "queue" else getattr(stream.settings, name)
+        remount(stream.client, path, one_more_tablet if how == "reshard" else nothing)
         (entry,) = faults.release(commit)
         stream.send(ROWS)
         wait(drained(stream.context))
@@ -109,18 +111,3 @@ def _hold_a_commit(stream: Stream, cluster: Running, name: str) -> Fault:
     skip = 0 if name in ("consumer", "ledger") else 1
     written = faults.add(method=method, where=where, skip=skip, action="delay", seconds=0)
     return faults.add(method="CommitTransaction", armed_by=written, action="hold")
-
-
-def _remount(stream: Stream, name: str, *, is_cut: bool) -> None:
-    """Unmount the table and mount it; cut it into one more tablet in between."""
-    settings = stream.settings
-    path = settings.queues[0] if name == "queue" else str(getattr(settings, name))
-    client: Any = stream.client
-    client.unmount_table(path, sync=True)
-    if is_cut and client.get(f"{path}/@sorted"):
-        is_text = client.get(f"{path}/@schema")[0]["type"] in ("string", "utf8")
-        client.reshard_table(path, [[], ["m" if is_text else 1]], sync=True)
-    elif is_cut:
-        count = client.get(f"{path}/@tablet_count")
-        client.reshard_table(path, tablet_count=count + 1, sync=True)
-    client.mount_table(path, sync=True)
