@@ -48,7 +48,7 @@ FAULTS: Mapping[str, str] = {
     GONE: "the driver sleeps until its transaction has expired",
     CLOCK: "the cluster's clock is 60 s ahead of the driver's from then on",
     AWAY: "the cluster is unavailable for a while from then on",
-    SLOW: "each request takes 0.2 s more from then on",
+    SLOW: "each request takes 0.2 s more for 6 s",
     PROXY: "the RPC proxy ends, and is started again",
     FULL_DISK: "the account's disk space is used up for a while: writes are refused",
     REMOUNTED: "the output is unmounted and mounted",

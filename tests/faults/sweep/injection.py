@@ -23,7 +23,7 @@ FULL = {"code": 901, "message": 'Account "tmp" is over disk space limit in mediu
 #: The longest life of a transaction: SPYT's.
 _TRANSACTION_SECONDS = 310
 _AWAY_SECONDS = 1.5
-_SLOW_SECONDS = 0.2
+_SLOW_SECONDS = 6.0
 #: How long a fault may take to come; a start on a busy machine is slow.
 _HIT_SECONDS = 60.0
 #: How long a request may take that is applied, and gets no reply.
@@ -141,7 +141,7 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
     cases.SLOW: {"action": "delay", "seconds": 0},
     cases.PROXY: {"action": "proxy_down"},
     cases.FULL_DISK: {"action": "fail", "error": FULL},
-    **dict.fromkeys(cases.OF_TABLE, {"action": "delay"}),
+    **{fault: {"action": "delay"} for fault in cases.OF_TABLE},
     cases.LATE[0]: {"action": "apply_late"},
 }
 
@@ -230,24 +230,16 @@ def _sleep(seconds: float) -> Callable[[Play, Fault], None]:
     return slept
 
 
-def _for_a_while(**order: Any) -> Callable[[Play, Fault], None]:
-    """Return what lets the same happen to all such requests for a while."""
+def _for(length: float, **order: Any) -> Callable[[Play, Fault], None]:
+    """Return what lets the same happen to all such requests for so many seconds."""
 
     def happened(play: Play, rule: Fault) -> None:
         faults = play.scene.control.faults
         every = faults.add(times=None, **order)
-        time.sleep(_AWAY_SECONDS)
+        time.sleep(length)
         faults.remove(every)
 
     return happened
-
-
-def _slow(play: Play, rule: Fault) -> None:
-    """Let every request take longer until all is read."""
-    faults = play.scene.control.faults
-    every = faults.add(action="delay", seconds=_SLOW_SECONDS, times=None)
-    play.drain()
-    faults.remove(every)
 
 
 def _proxy_starts(play: Play, rule: Fault) -> None:
@@ -301,10 +293,10 @@ _ACTIONS: Mapping[str, Callable[[Play, Fault], None]] = {
     cases.PAUSED: _successor,
     cases.GONE: _sleep(_TRANSACTION_SECONDS),
     cases.CLOCK: _sleep(60),
-    cases.AWAY: _for_a_while(action="hang_up"),
-    cases.SLOW: _slow,
+    cases.AWAY: _for(_AWAY_SECONDS, action="hang_up"),
+    cases.SLOW: _for(_SLOW_SECONDS, action="delay", seconds=0.2),
     cases.PROXY: _proxy_starts,
-    cases.FULL_DISK: _for_a_while(action="fail", error=FULL, method=sorted(WRITES)),
+    cases.FULL_DISK: _for(_AWAY_SECONDS, action="fail", error=FULL, method=sorted(WRITES)),
     cases.REMOUNTED: _remounted(nothing),
     cases.RESHARDED: _remounted(one_more_tablet),
     cases.ALTERED: _remounted(one_more_column),

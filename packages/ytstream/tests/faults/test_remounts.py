@@ -8,7 +8,6 @@ any table that is away, and runs the batch again.
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import pytest
 
