@@ -191,7 +191,8 @@ def _answer(
 
 
 def _stalled(name: str, why: str) -> results.Line:
-    return results.Line(name, STALLED, 0, 0, 0.0, SEED, results.commit(), said=why)
+    of = results.of(name)
+    return results.Line(name, STALLED, 0, 0, 0.0, SEED, results.commit(), of, said=why)
 
 
 def _write(worker: subprocess.Popen[str], line: str) -> None:

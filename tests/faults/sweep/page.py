@@ -81,8 +81,6 @@ def quoted(said: str) -> str:
 
 def _played(found: Summary) -> str:
     """Return what the figures are of."""
-    if not found.runtime:
-        return words("OLD")
     if not found.left:
         return ""
     return f"**{found.left} of {found.cases} cases, including the control's, have no result yet.**"
@@ -91,7 +89,7 @@ def _played(found: Summary) -> str:
 def _provenance(found: Summary) -> str:
     commits = ", ".join(f"{name} ({count})" for name, count in found.commits.items())
     facts = {
-        "runtime": f"`{found.runtime}`" if found.runtime else "several",
+        "runtime": f"`{found.runtime}`",
         "SHA-256 of the results": f"`{found.sha256}`",
         "commits (cases)": commits,
         "seed": ", ".join(map(str, found.seeds)),

@@ -18,6 +18,14 @@ RESULTS = BUILD / proof.results_of(proof.runtime())
 PROOF, CONTROL = "proof", "documented "
 
 
+def of(case: str) -> str:
+    """Return what a case is of, by its name."""
+    listing = case.partition(":")[0]
+    return (
+        f"{CONTROL}{listing.removeprefix('listing-')}" if listing.startswith("listing-") else PROOF
+    )
+
+
 @dataclass(frozen=True)
 class Line:
     """What is kept of a case."""

@@ -29,7 +29,7 @@ Table = Mapping[str, Mapping[str, Cell]]
 class Summary:
     """The figures of the page."""
 
-    #: The digest of the runtime; nothing when the cases are of several.
+    #: The digest of the runtime.
     runtime: str
     sha256: str
     commits: Mapping[str, int]
@@ -62,7 +62,7 @@ def summary(
         seeds=sorted({line.seed for line in played}),
         machine=machine,
         cases=len(every),
-        left=len([*results.pending(every, lines)]) if runtime else len(every),
+        left=len([*results.pending(every, lines)]),
         table=counts.table(played),
         control=counts.control(lines),
         recovery={

@@ -13,7 +13,7 @@ from tests.faults.sweep import counts, results, summary
 from tests.faults.sweep.__main__ import main, sample, seconds_of
 from tests.faults.sweep.cases import FAULTS, Case, all_cases, cases_of, chosen, distinct
 from tests.faults.sweep.counts import GROUPS, Cell
-from tests.faults.sweep.page import PAGE, by_pair, page, words
+from tests.faults.sweep.page import PAGE, by_pair, page
 from tests.faults.sweep.picture import kind_of, picture
 from tests.faults.sweep.results import CONTROL, Line
 from tests.faults.sweep.variants import LISTINGS, VARIANTS
@@ -32,8 +32,8 @@ LINES = [
 ]
 
 
-def _page(*lines: Line, runtime: str = "abc") -> str:
-    return page(summary.summary(lines, runtime, "", {}))
+def _page(*lines: Line) -> str:
+    return page(summary.summary(lines, "abc", "", {}))
 
 
 def test_the_figures_are_those_of_the_results() -> None:
@@ -52,11 +52,6 @@ def test_the_figures_are_those_of_the_results() -> None:
         "Time to recover", "Control: SPYT's example", "Without each fix", "Real kills",
         "Defects found", "Limits of the claim",
     ]  # fmt: skip
-
-
-def test_cases_of_older_runtimes_are_named_as_such() -> None:
-    assert words("OLD").strip() in _page(*LINES, runtime="")
-    assert words("OLD").strip() not in _page(*LINES)
 
 
 def test_rows_in_a_queue_are_a_column_of_their_own() -> None:
@@ -235,4 +230,3 @@ def test_the_readme_has_the_figures_of_the_summary() -> None:
     total = counts.added(summary.totals(found.table).values())
     assert (total.lost, total.stalled, total.failed) == (0, 0, 0)
     assert f"We ran {total.cases:,} cases" in readme
-    assert ("on earlier versions of the runtime" in readme) == (not found.runtime)

@@ -59,11 +59,9 @@ def _played(case: cases.Case, scene: Scene) -> Result:
 def line_of(name: str, result: Result, seconds: float, commit: str) -> results.Line:
     """Return what is kept of a result."""
     tables = result.tables
-    listing = name.partition(":")[0].removeprefix("listing-")
-    mode = f"{results.CONTROL}{listing}" if name.startswith("listing-") else ""
     return results.Line(
         case=name,
-        of=mode or results.PROOF,
+        of=results.of(name),
         verdict=result.verdict,
         lost=tables.lost,
         repeated=tables.repeated,
