@@ -7,7 +7,7 @@ recording does not have is a case that is missed, and not one that holds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,13 +44,13 @@ FAULTS: Mapping[str, str] = {
     REFUSED: "the cluster refuses the request",
     DROPPED: "the connection breaks before the request is applied",
     LOST_REPLY: "the request is applied, but the connection breaks before the reply",
-    PAUSED: "no reply comes, a successor drains the queues, then the reply comes",
+    PAUSED: "the request is held, a successor drains the queues, then the request is applied",
     GONE: "the driver sleeps until its transaction has expired",
     CLOCK: "the cluster's clock is 60 s ahead of the driver's from then on",
-    AWAY: "the cluster is unavailable for a while from then on",
-    SLOW: "each request takes 0.2 s more for 6 s",
-    PROXY: "the RPC proxy ends, and is started again",
-    FULL_DISK: "the account's disk space is used up for a while: writes are refused",
+    AWAY: "the cluster is unavailable for 1.5 s, from the request on",
+    SLOW: "each request takes 0.2 s more for 6 s, from the request on",
+    PROXY: "the RPC proxy, one of two, ends and is started again",
+    FULL_DISK: "the account's disk space is used up for 1.5 s: what needs space is refused",
     REMOUNTED: "the output is unmounted and mounted",
     RESHARDED: "the output is unmounted, gets one more tablet, and is mounted",
     ALTERED: "the output is unmounted, gets one more column, and is mounted",
@@ -76,10 +76,10 @@ _OF_CONNECTORS = ("middle", "again")
 #: A variant with state that is not in FULL: where the states of processing types differ. The other
 #: steps of a start are played in FULL.
 _OF_STATES = (*_OF_CONNECTORS, "rowless", "restart-begin")
-#: Requests that other places have, too: the third batch, and a second one without rows.
+#: With state: places whose requests others have, too: the third batch, a second one without rows.
 _AS_BEFORE = ("last", "rowless-again")
 _OF_LISTINGS = ("middle", "again", "restart-open")
-_OF_LISTINGS_WITH_STATE = ("start-open", "middle", "rowless", "restart-open")
+_OF_LISTINGS_WITH_STATE = ("start-open", "middle", "restart-open")
 #: Before it has raised the epoch, a driver that comes back may raise it freely.
 _PAUSED = ("start-begin", "start-open", "middle")
 _GONE = ("start-begin", "middle")
@@ -93,12 +93,14 @@ FIRST = (
 )
 _STARTS = ("restart-raise", "restart-begin", "restart-open")
 #: The listing has no ledger: its batch is over with an entry of Spark's log and a commit of SPYT's.
-FIRST_OF_LISTINGS = (
-    FIRST[0],
-    ("MoveNode", "checkpoint/commits/N", KILLED_AFTER),
-    ("CommitTransaction", "consumer", KILLED_BEFORE),
-    ("CommitTransaction", "consumer", KILLED_AFTER),
-)
+#: Its rows are in a transaction until then, or each write of them is.
+FIRST_OF_LISTINGS = {
+    "transactional": (
+        ("MoveNode", "checkpoint/commits/N", KILLED_AFTER),
+        ("CommitTransaction", "consumer", KILLED_AFTER),
+    ),
+}
+_OF_OTHERS = (FIRST[0], ("MoveNode", "checkpoint/commits/N", KILLED_AFTER))
 
 
 @dataclass(frozen=True)
@@ -142,12 +144,22 @@ def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[
             yield from (Case(variant, name, fault) for fault in _living(variant, point))
     if not variant.is_listing and variant.is_stateful and variant.queues > 1:
         return  # a restart's steps are those of one queue
-    for method, kind, kill in FIRST_OF_LISTINGS if variant.is_listing else FIRST:
+    for method, kind, kill in _first(variant):
         first = f"middle:{method}.{kind}"
         if any(point["name"] == first for point in known):
             for point in known:
                 if point["is_write"] and point["place"] in _STARTS:
                     yield Case(variant, first, kill, str(point["name"]))
+
+
+def _first(variant: Variant) -> Sequence[tuple[str, str, str]]:
+    """Return the first ones of two kills.
+
+    Rows that are written in a transaction are as if they were not, until it is committed.
+    """
+    if variant.is_listing:
+        return FIRST_OF_LISTINGS.get(variant.guarantee, _OF_OTHERS)
+    return FIRST[1:] if variant.guarantee == "transactional" else FIRST
 
 
 def _is_played(variant: Variant, place: str) -> bool:
@@ -159,7 +171,7 @@ def _is_played(variant: Variant, place: str) -> bool:
         return place in (_OF_CONNECTORS if is_one or not variant.is_stateful else ("middle",))
     if variant.is_stateful and variant.name not in FULL:
         return place in (_OF_STATES if is_one else _OF_CONNECTORS)
-    return place not in _AS_BEFORE
+    return not (variant.is_stateful and place in _AS_BEFORE)
 
 
 def _is_full(variant: Variant, place: str) -> bool:

@@ -27,6 +27,10 @@ from ytstream_tools.demo.job_sample import Sample
 #: Rows of one partition in a batch; a task makes two writes of them.
 PARTITION_ROWS, WRITE_ROWS, PARTITIONS = 20, 12, 2
 TRIGGER_SECONDS = 0.1
+_OF_LOCAL_CHECKPOINTS = (
+    "spark.sql.streaming.checkpointFileManagerClass",
+    "spark.sql.streaming.minBatchesToRetain",
+)
 
 
 @dataclass
@@ -46,6 +50,11 @@ class Lane:
             job_objects.provision(context)
         fill_reference(context, sample)
         self.adopt(context)
+        if variant.is_listing and not variant.is_stateful:
+            # A job has them for a checkpoint on the driver's disk, and that of the listing is on
+            # Cypress.
+            for key in _OF_LOCAL_CHECKPOINTS:
+                self.spark.conf.unset(key)
         return context, sample
 
     def adopt(self, context: JobContext) -> None:
@@ -78,7 +87,7 @@ def opened() -> Iterator[Lane]:
     from ytstream.spark import session
 
     os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
-    with testing.start() as cluster, TemporaryDirectory(prefix="proof-") as folder:
+    with testing.start(rpc_proxies=2) as cluster, TemporaryDirectory(prefix="proof-") as folder:
         empty = str(Path(folder, "empty.state"))
         cluster.client.save(empty)
         job = example("transactional", "map").job

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.faults.sweep import results
 from tests.faults.sweep.cases import Case
-from tests.faults.sweep.play import STALLED
+from tests.faults.sweep.play import STALLED, unplayed
 from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.variants import variant_of
 from tests.faults.sweep.worker import READY, RECORDED, RESULT
@@ -155,7 +155,7 @@ def _play(
                 if stop.is_set():
                     return
                 if text is None:
-                    heard(_stalled(case.name, "the worker gave no answer"))
+                    heard(_unanswered(case))
                     return
                 line = results.Line(**json.loads(text.removeprefix(RESULT)))
                 heard(line)
@@ -190,9 +190,18 @@ def _answer(
     return None
 
 
-def _stalled(name: str, why: str) -> results.Line:
-    of = results.of(name)
-    return results.Line(name, STALLED, 0, 0, 0.0, SEED, results.commit(), of, said=why)
+def _unanswered(case: Case) -> results.Line:
+    return results.Line(
+        case.name,
+        unplayed(case),
+        0,
+        0,
+        0.0,
+        SEED,
+        results.commit(),
+        results.of(case.name),
+        said="the worker gave no answer",
+    )
 
 
 def _write(worker: subprocess.Popen[str], line: str) -> None:

@@ -28,6 +28,8 @@ class Verdict:
     waiting: int = 0
     #: Rows that are there more often than expected, or are not expected at all.
     repeated: int = 0
+    #: Of these, the ones that are not expected at all: no guarantee allows them.
+    wrong: int = 0
     #: The first rows of both kinds.
     examples: tuple[str, ...] = ()
     #: Rows of each output that the tables hold.
@@ -63,16 +65,17 @@ def difference(
 
 def compared(expected: Mapping[str, Counter[str]], found: Mapping[str, Counter[str]]) -> Verdict:
     """Compare the rows of each output, as texts, by how often each is there."""
-    lost = repeated = 0
+    lost = repeated = wrong = 0
     examples: list[str] = []
     for name in expected:
         missing, more = difference(expected[name], found[name])
         lost += missing.total()
         repeated += more.total()
+        wrong += sum(count for text, count in more.items() if text not in expected[name])
         examples += [f"{name}: lost {text}" for text in [*missing][:2]]
         examples += [f"{name}: too many {text}" for text in [*more][:2]]
     rows = {name: counter.total() for name, counter in found.items()}
-    return Verdict(lost, 0, repeated, tuple(examples[:4]), rows)
+    return Verdict(lost, 0, repeated, wrong, tuple(examples[:4]), rows)
 
 
 def counted(rows: Iterable[Row], columns: Sequence[str]) -> Counter[str]:

@@ -42,6 +42,14 @@ class Result:
     found: Mapping[str, Counter[str]] = field(default_factory=dict)
 
 
+def unplayed(case: Case) -> str:
+    """Return the verdict of a case that went wrong in another way than its rows.
+
+    It counts against a job. Nothing counts against the control but what its rows show.
+    """
+    return MISSED if case.variant.is_listing else STALLED
+
+
 def play(case: Case, scene: Scene, cause: Cause | None = None) -> Result:
     """Play ``case``; whatever happens, the scene can play another one afterwards.
 
@@ -70,7 +78,7 @@ def play(case: Case, scene: Scene, cause: Cause | None = None) -> Result:
         said = f"{error}; {_last_error(play)}"
         result = _stalled(_judged(play, 0), play, said)
     except JobError as error:
-        result = Result(STALLED, said=str(error))
+        result = Result(unplayed(case), said=str(error))
     finally:
         result.sent, result.journal = play.sent, control.journal()
         result.starts = len(play.lives)
@@ -113,7 +121,7 @@ def _judged(play: Play, before: int) -> Result:
     found = oracle.read(scene.context.client, variant.root, history.columns_of(variant))
     tables = oracle.compared(history.expected_of(variant, play.sent), found)
     may_repeat = variant.guarantee == "at_least_once"
-    holds = not tables.lost and (may_repeat or not tables.repeated)
+    holds = not (tables.lost or tables.wrong) and (may_repeat or not tables.repeated)
     written = oracle.written_rows(scene.control.journal(), scene.context.settings.output)
     is_keyed = variant.guarantee == "idempotent"
     rewritten = max(0, before + written - tables.rows["output"]) if is_keyed else 0

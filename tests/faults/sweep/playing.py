@@ -13,7 +13,8 @@ from tests.faults.sweep.scene import SEED, Scene
 
 #: Rows that follow once the fault is over: they show that the job goes on. Of a batch of its own.
 _FOLLOWING, _FOLLOWING_BATCH = 20, 90
-#: A production queue gets rows all the time: so many come so often while a driver is waited for.
+#: A production queue gets rows all the time: so many come so often while a driver is waited for,
+#: but for the last third of the patience: who keeps up with them has read all of them then.
 ARRIVAL_SECONDS, _ARRIVING, _ARRIVING_SEED = 5.0, 6, 100
 #: Between two starts of drivers that end by themselves.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
@@ -57,7 +58,7 @@ class Play:
             waited = time.monotonic() - begun
             if waited > PATIENCE:
                 raise StalledError(f"rows stay in the queue for {PATIENCE:.0f} s")
-            if waited > arrival:
+            if arrival < waited < PATIENCE * 2 / 3:
                 arrival += ARRIVAL_SECONDS
                 self._arrive()
             if self.lives[-1].is_over:

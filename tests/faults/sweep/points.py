@@ -98,7 +98,12 @@ def classified(
     ``names`` are those of the places, of which the third one ends with a request and not with a
     commit: the first look at a queue's ends. What follows the last place is left out.
     """
-    life = [entry for entry in entries if entry.method not in _IGNORED]
+    # SPYT speaks RPC; by HTTP come the looks at the listing's checkpoint, which are not its own.
+    life = [
+        entry
+        for entry in entries
+        if entry.method not in _IGNORED and not (is_listing and entry.protocol == "http")
+    ]
     objects = named(life, root)
     found: dict[tuple[str, str, str], list[Point]] = {}
     commits, has_looked = 0, False

@@ -52,8 +52,10 @@ def summary(
     lines: Sequence[Line], runtime: str, sha256: str, machine: Mapping[str, str]
 ) -> Summary:
     """Return the figures of these results."""
-    played = [line for line in lines if line.of == PROOF]
     every = [case.name for case in cases.distinct(cases.all_cases())]
+    known = {*every}
+    lines = [line for line in lines if line.case in known]
+    played = [line for line in lines if line.of == PROOF]
     again = [line for line in played if line.rewritten]
     return Summary(
         runtime=runtime,

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.faults.sweep import cases, history, lane, results
-from tests.faults.sweep.play import FAILED, STALLED, Result, play
+from tests.faults.sweep.play import FAILED, STALLED, Result, play, unplayed
 from tests.faults.sweep.scene import SEED, Scene, recorded
 from tests.support.jvm import submit_args
 
@@ -53,7 +53,7 @@ def _played(case: cases.Case, scene: Scene) -> Result:
         return play(case, scene)
     except Exception as error:  # the proof itself is wrong: no case of it holds
         traceback.print_exc()
-        return Result(STALLED, said=f"{type(error).__name__}: {error}")
+        return Result(unplayed(case), said=f"{type(error).__name__}: {error}")
 
 
 def line_of(name: str, result: Result, seconds: float, commit: str) -> results.Line:
