@@ -22,6 +22,7 @@ class Example:
         os.environ.setdefault("SPARK_CONF_DIR", f"{os.path.dirname(spyt.__file__)}/conf")
         self.root, self.client = root, yt.YtClient(proxy=proxy)
         self.queues = [f"{root}/queue-{number}" for number in range(queues)]
+        self.sent = [0] * queues
         self.client.create("map_node", root, recursive=True, force=True)
         for path in self.queues:
             self._table(path, COLUMNS)
@@ -46,7 +47,16 @@ class Example:
     def send(self, queue: int, numbers: range, first_us: int = 1_704_067_200_000_000) -> None:
         """Append rows. Each is a millisecond later than the one before."""
         rows = [{"number": n, "moment": yt.yson.YsonUint64(first_us + 1_000 * n)} for n in numbers]
-        self.client.insert_rows(self.queues[queue], rows)
+        path = self.queues[queue]
+        self.client.insert_rows(path, rows)
+        self.sent[queue] += len(rows)
+        # SPYT reads a queue's end here, which the Queue Agent refreshes every few seconds.
+        while self._end(path) < self.sent[queue]:
+            time.sleep(0.5)
+
+    def _end(self, path: str) -> int:
+        partitions = self.client.get(f"{path}/@queue_partitions")
+        return sum(partition.get("upper_row_index", 0) for partition in partitions)
 
     def read(self, limit: int = 1_000) -> DataFrame:
         """Return the stream of all queues."""
@@ -79,7 +89,7 @@ class Example:
             if enough is not None and len(self.output()) >= enough:
                 break
             time.sleep(0.2)
-        time.sleep(2)  # the commit follows the rows
+        time.sleep(2)  # let the batch end
         query.stop()
 
     def output(self) -> list[dict[str, object]]:
@@ -91,6 +101,11 @@ class Example:
         return sorted(
             int(n) for n in self.client.list(f"{self.root}/checkpoint/{name}") if n.isdigit()
         )
+
+    def remove_the_commit(self) -> None:
+        """Remove the last entry of `commits`, as SPYT does when it has no answer to its commit."""
+        last = self.log("commits")[-1]
+        self.client.remove(f"{self.root}/checkpoint/commits/{last}")
 
     def kill_before_the_commit(self) -> None:
         """Leave what a driver leaves that is killed between `commits/N` and SPYT's commit.

@@ -140,7 +140,7 @@ def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[
             yield from (Case(variant, name, kill) for kill in KILLS)
             if _is_side_by_side(point):
                 yield Case(variant, name, OVERTAKEN)
-        if _is_full(variant, point["place"]):
+        if is_full(variant, point["place"]):
             yield from (Case(variant, name, fault) for fault in _living(variant, point))
     if not variant.is_listing and variant.is_stateful and variant.queues > 1:
         return  # a restart's steps are those of one queue
@@ -174,7 +174,7 @@ def _is_played(variant: Variant, place: str) -> bool:
     return not (variant.is_stateful and place in _AS_BEFORE)
 
 
-def _is_full(variant: Variant, place: str) -> bool:
+def is_full(variant: Variant, place: str) -> bool:
     """Return whether the variant meets every fault in that place."""
     if variant.is_listing:  # of two queues, the mode that writes and commits together
         is_chosen = variant.queues == 1 or variant.guarantee == "transactional"

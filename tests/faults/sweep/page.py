@@ -145,7 +145,8 @@ def _rewritten(count: int, number: int) -> str:
         return ""
     return (
         "Under `idempotent` the key hides duplicates in the table, but the journal shows them. In "
-        f"{count} cases {number} rows were written again, each with the same values."
+        f"{count} cases {number} rows were written again. The last value of each is the expected "
+        "one."
     )
 
 
@@ -165,7 +166,8 @@ def _recovery(found: Summary) -> str:
 
 
 def _control(found: Summary) -> str:
-    table = _table(found.control) if found.control else words("NOT_YET")
+    rows_of = {name.removeprefix("listing-"): row for name, row in found.control.items()}
+    table = _table(rows_of) if rows_of else words("NOT_YET")
     return "\n\n".join([words("CONTROL"), table])
 
 

@@ -14,9 +14,10 @@ from tests.support.project import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 FOLDER = ROOT / "docs" / "findings"
-SAID = dict(
-    re.findall(r"^\| `(\w+\.py)` \|.*\| `(.*)` \|$", (FOLDER / "README.md").read_text(), re.M)
-)
+PAGE = (FOLDER / "README.md").read_text()
+SAID = {name: [said] for name, said in re.findall(r"^\| `(\w+\.py)` \|.*\| `(.*)` \|$", PAGE, re.M)}
+for name, said in re.findall(r"^`(\w+\.py)` then .*: `(.*)`\.$", PAGE, re.M):
+    SAID[name].append(said)
 #: What a machine without a name needs; a script has what SPYT needs.
 LOCAL = (
     "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1 "
@@ -28,7 +29,7 @@ TOKEN = {"YT_TOKEN": "any", "YT_SECURE_VAULT_YT_TOKEN": "any"}
 
 
 @pytest.mark.parametrize("name", ["loss.py", "stall.py", "repeats.py"])
-def test_a_script_ends_with_what_the_page_says(name: str) -> None:
+def test_a_script_prints_what_the_page_says(name: str) -> None:
     with testing.start() as cluster:
         done = subprocess.run(
             [sys.executable, str(FOLDER / name), cluster.http, "//home/findings"],
@@ -38,4 +39,4 @@ def test_a_script_ends_with_what_the_page_says(name: str) -> None:
             env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"{LOCAL} pyspark-shell", **TOKEN},
         )
     assert done.returncode == 0, re.sub(r"\n\s+at .*", "", done.stderr)[-3_000:]
-    assert done.stdout.splitlines()[-1] == SAID[name]
+    assert done.stdout.splitlines()[-len(SAID[name]) :] == SAID[name]
