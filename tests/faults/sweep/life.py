@@ -28,7 +28,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 PATIENCE = 180.0
 _POLL = 0.05
 #: Between two looks at the ledger and the queues, each of which costs as much as a small batch.
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.75
 
 
 class StalledError(Exception):
