@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.faults.sweep.points import COMMITS
 from tests.faults.sweep.variants import LISTINGS, VARIANTS, Variant
-from ytstream.settings.job_settings import SPYT
+from ytstream.settings.job_settings import OWN
 
 POINTS = Path(__file__).with_name("points.json")
 
@@ -63,23 +63,24 @@ FAULTS: Mapping[str, str] = {
 #: Variants that meet every fault; the others meet kills alone.
 FULL = frozenset(
     {
-        "transactional-map-1", "idempotent-map-1", "at_least_once-map-1", "transactional-map-2",
-        "transactional-window-1", "transactional-deduplicate-1",
-        *(variant.name for variant in LISTINGS if not variant.is_stateful),
+        "transactional-window-1",
+        *(
+            variant.name
+            for variant in (*VARIANTS, *LISTINGS)
+            if variant.connector == OWN
+            and (variant.processing == "map" or (variant.processing, variant.queues) == ("join", 1))
+        ),
     }
 )  # fmt: skip
 #: Places in which a driver that lives meets a fault: each step of a start, and a batch between two.
 _LIVE = ("start-raise", "start-begin", "start-open", "middle", "rowless", "restart-begin")
 _READS = ("start-raise", "start-open", "middle")
-#: Where the two connectors differ: a batch, and the first one of a driver that is started again.
-_OF_CONNECTORS = ("middle", "again")
-#: A variant with state that is not in FULL: where the states of processing types differ. The other
-#: steps of a start are played in FULL.
-_OF_STATES = (*_OF_CONNECTORS, "rowless", "restart-begin")
-#: With state: places whose requests others have, too: the third batch, a second one without rows.
-_AS_BEFORE = ("last", "rowless-again")
+#: Where the states of processing types differ, and those of the two connectors. The steps of a
+#: start are the same for all that have state: they are played in FULL.
+_OF_STATES = ("middle",)
+#: With state: places whose requests the middle batch and the first one without rows have, too.
+_AS_BEFORE = ("first", "last", "rowless-again")
 _OF_LISTINGS = ("middle", "again", "restart-open")
-_OF_LISTINGS_WITH_STATE = ("start-open", "middle", "restart-open")
 #: Before it has raised the epoch, a driver that comes back may raise it freely.
 _PAUSED = ("start-begin", "start-open", "middle")
 _GONE = ("start-begin", "middle")
@@ -142,8 +143,8 @@ def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[
                 yield Case(variant, name, OVERTAKEN)
         if is_full(variant, point["place"]):
             yield from (Case(variant, name, fault) for fault in _living(variant, point))
-    if not variant.is_listing and variant.is_stateful and variant.queues > 1:
-        return  # a restart's steps are those of one queue
+    if variant.name not in FULL and (variant.is_stateful or variant.connector != OWN):
+        return
     for method, kind, kill in _first(variant):
         first = f"middle:{method}.{kind}"
         if any(point["name"] == first for point in known):
@@ -164,18 +165,17 @@ def _first(variant: Variant) -> Sequence[tuple[str, str, str]]:
 
 def _is_played(variant: Variant, place: str) -> bool:
     """Return whether the variant has cases in that place."""
-    if variant.is_listing:
-        return place in (_OF_LISTINGS_WITH_STATE if variant.is_stateful else _OF_LISTINGS)
-    is_one = variant.queues == 1
-    if variant.connector == SPYT:
-        return place in (_OF_CONNECTORS if is_one or not variant.is_stateful else ("middle",))
-    if variant.is_stateful and variant.name not in FULL:
-        return place in (_OF_STATES if is_one else _OF_CONNECTORS)
-    return not (variant.is_stateful and place in _AS_BEFORE)
+    if not variant.is_stateful:
+        return not variant.is_listing or place in _OF_LISTINGS
+    if variant.name in FULL:
+        return place not in _AS_BEFORE
+    return place in _OF_STATES
 
 
 def is_full(variant: Variant, place: str) -> bool:
     """Return whether the variant meets every fault in that place."""
+    if variant.is_stateful and place != "middle":  # starts are those of a job without state
+        return False
     if variant.is_listing:  # of two queues, the mode that writes and commits together
         is_chosen = variant.queues == 1 or variant.guarantee == "transactional"
         return variant.name in FULL and place == "middle" and is_chosen

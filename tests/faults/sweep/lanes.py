@@ -48,8 +48,8 @@ class Board:
     def take(self, lane: int) -> Case | None:
         """Return the next case for a lane: of its variant as long as that has some.
 
-        Then of one that the fewest others play. Those with state take three times as long a case,
-        so they come last.
+        Then of one that the fewest others play, and of few cases: a run that is cut off has seen
+        most variants. Those with state take three times as long a case, so they come last.
         """
         with self._lock:
             own = self._at.pop(lane, "")
@@ -62,7 +62,7 @@ class Board:
                     return None
                 own = min(
                     left,
-                    key=lambda n: (busy[n], variant_of(n).is_stateful, -len(self.waiting[n])),
+                    key=lambda n: (busy[n], variant_of(n).is_stateful, len(self.waiting[n])),
                 )
             self._at[lane] = own
             return self.waiting[own].pop(0)
