@@ -68,7 +68,7 @@ FULL = frozenset(
             variant.name
             for variant in (*VARIANTS, *LISTINGS)
             if variant.connector == OWN
-            and (variant.processing == "map" or (variant.processing, variant.queues) == ("join", 1))
+            and not variant.is_stateful
         ),
     }
 )  # fmt: skip
@@ -78,8 +78,6 @@ _READS = ("start-raise", "start-open", "middle")
 #: Where the states of processing types differ, and those of the two connectors. The steps of a
 #: start are the same for all that have state: they are played in FULL.
 _OF_STATES = ("middle",)
-#: With state: places whose requests the middle batch and the first one without rows have, too.
-_AS_BEFORE = ("first", "last", "rowless-again")
 _OF_LISTINGS = ("middle", "again", "restart-open")
 #: Before it has raised the epoch, a driver that comes back may raise it freely.
 _PAUSED = ("start-begin", "start-open", "middle")
@@ -134,7 +132,7 @@ class Case:
 
 def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[Case]:
     """Yield the cases of a variant whose recorded run has these points."""
-    known = [point for point in points if _is_played(variant, point["place"])]
+    known = [point for point in points if _is_played(variant, point)]
     for point in known:
         name = str(point["name"])
         if point["is_write"]:
@@ -163,19 +161,18 @@ def _first(variant: Variant) -> Sequence[tuple[str, str, str]]:
     return FIRST[1:] if variant.guarantee == "transactional" else FIRST
 
 
-def _is_played(variant: Variant, place: str) -> bool:
-    """Return whether the variant has cases in that place."""
+def _is_played(variant: Variant, point: Mapping[str, Any]) -> bool:
+    """Return whether the variant has cases at that point."""
+    place = point["place"]
     if not variant.is_stateful:
         return not variant.is_listing or place in _OF_LISTINGS
-    if variant.name in FULL:
-        return place not in _AS_BEFORE
-    return place in _OF_STATES
+    # With two queues, the files of the state are those of one queue.
+    is_of_rows = variant.queues == 1 or not str(point["object"]).startswith("checkpoint")
+    return place in _OF_STATES and is_of_rows
 
 
 def is_full(variant: Variant, place: str) -> bool:
     """Return whether the variant meets every fault in that place."""
-    if variant.is_stateful and place != "middle":  # starts are those of a job without state
-        return False
     if variant.is_listing:  # of two queues, the mode that writes and commits together
         is_chosen = variant.queues == 1 or variant.guarantee == "transactional"
         return variant.name in FULL and place == "middle" and is_chosen
@@ -194,7 +191,7 @@ def _living(variant: Variant, point: Mapping[str, Any]) -> Iterator[str]:
     committed = _committed(variant)
     if is_write and place in _LIVE:
         yield from (REFUSED, DROPPED, LOST_REPLY)
-    reads = () if variant.is_listing else ("middle",) if variant.is_stateful else _READS
+    reads = () if variant.is_listing or variant.is_stateful else _READS
     if not is_write and place in reads and "#" not in point["object"]:  # an id differs each time
         yield REFUSED
     # Two queries of one checkpoint cannot run in one JVM: with state, real processes are paused.

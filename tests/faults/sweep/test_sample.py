@@ -109,7 +109,7 @@ KILLS = (
     "transactional-map-1:start-begin:CommitTransaction.ledger:killed-after",
     "transactional-map-1:middle:ModifyRows.output~last:killed-before",
     "transactional-window-1:middle:CommitTransaction.ledger:killed-before",
-    "transactional-window-1:restart-begin:CommitTransaction.ledger:killed-after",
+    "transactional-window-1:middle:CommitTransaction.ledger:killed-after",
 )
 
 
