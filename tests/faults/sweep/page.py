@@ -44,6 +44,7 @@ def page(found: Summary) -> str:
         words("COMMANDS"),
         "## Provenance",
         _provenance(found),
+        words("AGAIN"),
         "## How we measured",
         words("METHOD"),
         _faults(),
