@@ -128,7 +128,7 @@ LEFT_OUT = {
     ),
     r"python docs/findings/\w+\.py PROXY .*": LeftOut(
         "a test runs it with the address of its cluster",
-        "tests/faults/sweep/test_findings.py::test_a_script_ends_with_what_the_page_says",
+        "tests/faults/sweep/test_findings.py::test_a_script_prints_what_the_page_says",
     ),
     r"\.venv/bin/pre-commit install": LeftOut(
         "it writes into the clone's own .git",

@@ -50,7 +50,7 @@ FAULTS: Mapping[str, str] = {
     AWAY: "the cluster is unavailable for 1.5 s, from the request on",
     SLOW: "each request takes 0.2 s more for 6 s, from the request on",
     PROXY: "the RPC proxy, one of two, ends and is started again",
-    FULL_DISK: "the account's disk space is used up for 1.5 s: what needs space is refused",
+    FULL_DISK: "the account's disk space is used up for 1.5 s: what needs space fails",
     REMOUNTED: "the output is unmounted and mounted",
     RESHARDED: "the output is unmounted, gets one more tablet, and is mounted",
     ALTERED: "the output is unmounted, gets one more column, and is mounted",

@@ -16,7 +16,7 @@ from tests.faults.sweep.counts import GROUPS, Cell
 from tests.faults.sweep.page import PAGE, by_pair, page
 from tests.faults.sweep.picture import kind_of, picture
 from tests.faults.sweep.results import CONTROL, Line
-from tests.faults.sweep.variants import LISTINGS, VARIANTS
+from tests.faults.sweep.variants import LISTINGS, VARIANTS, variant_of
 from tests.support.project import ROOT
 from tools import proof
 
@@ -101,7 +101,8 @@ def test_a_sample_is_of_few_variants_and_says_its_length() -> None:
     every = distinct(all_cases())
     found = sample(every, 100)
     assert (len(found), found) == (100, sample(every, 100))
-    assert len({case.variant for case in found}) == 5
+    # Twenty of each, or all of a variant that has fewer.
+    assert 5 <= len({case.variant for case in found}) < 10
     assert seconds_of(found, 2) < 900
     assert seconds_of(every, 2) > 10 * seconds_of(found, 2)
     assert any(case.variant.is_listing for case in sample(every, 200))
@@ -190,7 +191,8 @@ def test_of_what_tasks_write_the_first_request_is_overtaken(name: str) -> None:
          "is_write": True, "in_transaction": False, "after": ""}
         for each in wanted
     ]  # fmt: skip
-    found = [case for case in cases_of(VARIANTS[-1], points) if case.fault == "overtaken"]
+    variant = variant_of("transactional-window-1")
+    found = [case for case in cases_of(variant, points) if case.fault == "overtaken"]
     assert [case.point for case in found] == [f"middle:{name}"]
 
 
