@@ -42,8 +42,20 @@ def write(folder: Path, name: str, size: Size, found: Found) -> None:
     path = path_of(folder, name)
     whole = {"name": name, "size": asdict(size), "machine": machine(), **found}
     beside = path.with_suffix(f".{os.getpid()}")
-    beside.write_text(json.dumps(_short(whole), indent=1) + "\n", encoding="utf-8")
+    beside.write_text(_lines(_short(whole)), encoding="utf-8")
     beside.replace(path)
+
+
+def _lines(whole: Mapping[str, Any]) -> str:
+    """Return the JSON with a line for each key, and for each item of a list of objects: a round."""
+    entries = (f"{json.dumps(key)}: {_listed(value)}" for key, value in whole.items())
+    return "{\n " + ",\n ".join(entries) + "\n}\n"
+
+
+def _listed(value: Any) -> str:
+    if not (isinstance(value, list) and value and isinstance(value[0], Mapping)):
+        return json.dumps(value)
+    return "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]"
 
 
 def _short(value: Any) -> Any:
