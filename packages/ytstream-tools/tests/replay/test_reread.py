@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from ytstream.spark import session
 from ytstream_tools.commands import replay_rejected
 from ytstream_tools.replay import rejected_replay, reread
 from ytstream_tools.replay.rejected_replay import ReplayCounts
-from ytstream_tools.replay.reread import LedgerReads, PositionStatus
+from ytstream_tools.replay.reread import LedgerReads, PositionStatus, Rewind
 
 START = datetime(2026, 11, 21, 10, tzinfo=UTC)
 
@@ -132,13 +133,99 @@ def test_a_rewind_that_knows_no_former_position_counts_as_one_that_goes_back(
     assert reread.read(context).of(queue, 0, 5, _time(-9)) is PositionStatus.ACCEPTED
 
 
+def _rewound(context: JobContext, hours: float, kept: range) -> LedgerReads:
+    """Return what is read of a ledger that keeps so many batches after a rewind to row 10."""
+    queue = context.settings.queues[0]
+    move = ledger_rows.move_row(2, Move("rewind", {queue: {0: (30, 10)}}))
+    head = head_of_batch(context, 6, ends={queue: {0: 40}})
+    batches = {n: _batch(queue, n, 2, (10 * n - 20, 10 * n - 10)) for n in kept}
+    write_rows(context, {**move, "ended": _time(60 * hours)}, *batches.values(), head_row(head))
+    return reread.read(context)
+
+
+@pytest.mark.parametrize(
+    ("kept", "row", "status"),
+    [
+        (range(4, 7), 15, PositionStatus.UNKNOWN),
+        (range(0), 25, PositionStatus.UNKNOWN),
+        (range(4, 7), 25, PositionStatus.ACCEPTED),  # by a batch that is kept
+        (range(4, 7), 5, PositionStatus.REJECTED),  # before the row that the job was moved to
+        (range(4, 7), 45, PositionStatus.NEXT),
+    ],
+)
+def test_a_row_is_not_replayed_whose_batches_the_ledger_has_dropped(
+    provisioned_of: ContextOf, kept: range, row: int, status: PositionStatus
+) -> None:
+    """The dropped batches may have accepted it. That would put it into the outputs twice."""
+    context = provisioned_of("transactional", "map", 1, rejects=True)
+    reads, counts = _rewound(context, 0, kept), ReplayCounts()
+    queue = context.settings.queues[0]
+    assert reads.of(queue, 0, row, _time(-1)) is status
+    found = [{"tablet_index": 0, "row_index": row, "time": _time(-1)}]
+    free = rejected_replay._free(context, lambda _: (), reads, found, counts)
+    assert bool(free) is (status is PositionStatus.REJECTED)
+    assert counts.unknown == (status is PositionStatus.UNKNOWN)
+    said = [reason for reason in counts.reasons() if "no longer has the batches" in reason]
+    assert len(said) == counts.unknown
+
+
+def test_a_row_that_was_rejected_after_the_last_rewind_is_replayed(
+    provisioned_of: ContextOf,
+) -> None:
+    """Otherwise one rewind would keep all later rows in `rejected`, once its batches are gone."""
+    context = provisioned_of("transactional")
+    reads, queue = _rewound(context, -2, range(4, 7)), context.settings.queues[0]
+    assert reads.of(queue, 0, 15, _time(-1)) is PositionStatus.REJECTED
+    assert reads.of(queue, 0, 15, _time(-119)) is PositionStatus.UNKNOWN  # two clocks differ
+
+
+class _CountingRun(list[reread._ReadRange]):
+    """Counts how many of its items are taken."""
+
+    taken = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        self.taken += 1
+        return super().__getitem__(index)
+
+    def __iter__(self) -> Any:
+        for index in range(len(self)):
+            yield self[index]
+
+
+def test_a_row_is_found_without_going_through_all_batches() -> None:
+    """A replay asks for each row of a chunk, in an open transaction. 500,000 batches are kept."""
+    run = _CountingRun(reread._ReadRange(1, n, n + 1, n, n) for n in reversed(range(100_000)))
+    reads = LedgerReads({"queue": {0: 100_000}}, {("queue", 0): [run]})
+    assert reads.of("queue", 0, 77, 77) is PositionStatus.REJECTED
+    assert reads.of("queue", 0, 78, 77) is PositionStatus.ACCEPTED
+    assert run.taken < 100
+
+
+def test_the_newest_of_several_reads_of_a_row_decides(provisioned_of: ContextOf) -> None:
+    """Between two moves rows are read in their order; a move may go back or forward."""
+    context = provisioned_of("transactional")
+    queue, starts = context.settings.queues[0], (0, 10, 20, 10, 20, 50, 0, 30, 40)
+    head = head_of_batch(context, len(starts), ends={queue: {0: 90}})
+    move = ledger_rows.move_row(1, Move("rewind", {queue: {}}))
+    batches = [_batch(queue, n, 1, (start, start + 10)) for n, start in enumerate(starts, start=1)]
+    write_rows(context, move, *batches, head_row(head))
+    reads = reread.read(context)
+    for row in range(60):
+        last = max(n for n, start in enumerate(starts) if start <= row < start + 10)
+        for batch in range(len(starts)):
+            status = PositionStatus.REJECTED if batch == last else PositionStatus.ACCEPTED
+            assert reads.of(queue, 0, row, _time(batch + 0.5)) is status
+
+
 def test_rows_of_removed_partitions_are_counted_among_those_that_stay(
     provisioned_of: ContextOf,
 ) -> None:
     context = provisioned_of("transactional", "map", 1, rejects=True)
     queue, counts = context.settings.queues[0], ReplayCounts()
     found = [{"tablet_index": 1, "row_index": n, "time": _time(0)} for n in range(3)]
-    reads = LedgerReads({queue: {0: 9}}, retired={queue: {1: 3}}, rewound={queue: 2})
+    rewinds = {queue: [Rewind(2, _time(0), {})]}
+    reads = LedgerReads({queue: {0: 9}}, retired={queue: {1: 3}}, rewinds=rewinds)
     assert not rejected_replay._free(context, lambda _: (), reads, found, counts)
     assert counts.stayed == 3
     (reason,) = counts.reasons()

@@ -73,13 +73,15 @@ class ReplayCounts:
     coming: int = 0
     #: Rows of removed partitions that may have been read again under other positions.
     renumbered: int = 0
+    #: Rows that may have been read again by batches that the ledger has dropped.
+    unknown: int = 0
     is_removing: bool = False
 
     @property
     def stayed(self) -> int:
         """How many rows stay in `rejected`."""
         dropped = 0 if self.is_removing else self.dropped
-        read_again = self.accepted + self.coming + self.renumbered
+        read_again = self.accepted + self.coming + self.renumbered + self.unknown
         return self.rejected + dropped + self.held + read_again
 
     def reasons(self) -> Iterator[str]:
@@ -110,6 +112,12 @@ class ReplayCounts:
                 f"{self.renumbered} of them since a reshard has removed their partition, and a "
                 "`rewind` came later: the job reads them again under other positions, or has "
                 "done so"
+            )
+        if self.unknown:
+            yield (
+                f"{self.unknown} of them since a `rewind` went back over them, and the ledger no "
+                "longer has the batches that came after it: they may be in the outputs. Compare "
+                "them with the outputs, and send those that are missing into a queue of the job"
             )
 
 
@@ -211,6 +219,8 @@ def _free(
             counts.coming += 1
         elif reading is PositionStatus.RENUMBERED:
             counts.renumbered += 1
+        elif reading is PositionStatus.UNKNOWN:
+            counts.unknown += 1
         else:
             free.append(row)
     return free

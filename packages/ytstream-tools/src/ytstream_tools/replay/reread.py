@@ -3,14 +3,17 @@
 A row that REJECT accepts when it is read again stays in `rejected`, though it is in the outputs. It
 has the time of the batch that rejected it. So it is still rejected only if the last batch that has
 read its position was at work at that time. A row that the job has yet to read is not replayed
-either. Nor is one of a partition that a reshard has removed, if a rewind came later: its rows have
-other numbers then, and nothing tells which of them were read again. All of it is read from the
-ledger: a batch does nothing for it.
+either. Nor is a row of a partition that a reshard has removed, if a rewind came later: its rows
+have other numbers then, and the ledger does not tell which of them were read again. Nor is a row
+that a `rewind` went back over, if the ledger has dropped the batches since (ledger_rows.kept).
+All of it is read from the ledger: a batch does nothing for it.
 """
 
-from collections.abc import Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
@@ -19,6 +22,8 @@ from ytstream.recovery import job_ownership
 
 #: Batches that one request reads.
 _BATCHES = 500
+#: By how much the clocks of the machines that `rewind` and the job ran on may differ.
+_CLOCK_SKEW = 3_600 * 1_000_000
 
 
 class PositionStatus(Enum):
@@ -31,10 +36,11 @@ class PositionStatus(Enum):
     NEXT = "next"
     #: A reshard has removed its partition, and the job was moved after that.
     RENUMBERED = "renumbered"
+    #: The ledger has dropped the batches that may have read it again.
+    UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
-class _ReadRange:
+class _ReadRange(NamedTuple):
     """The rows of one partition that a batch has read, and when it was at work."""
 
     epoch: int
@@ -44,33 +50,63 @@ class _ReadRange:
     ended: int
 
 
+#: Ranges of one partition, the newest and highest first: none of them overlap.
+_Run = list[_ReadRange]
+
+
+class Rewind(NamedTuple):
+    """Where a rewind has moved the job in one queue, and when."""
+
+    epoch: int
+    time: int
+    #: Partition -> the row that was read next. A partition that is missing may have begun anywhere.
+    to: Mapping[int, int]
+
+    def may_repeat(self, partition: int, row: int, time: int) -> bool:
+        """Return whether the job may have read a row again that was rejected at ``time``."""
+        return time <= self.time + _CLOCK_SKEW and row >= self.to.get(partition, 0)
+
+
 @dataclass(frozen=True)
 class LedgerReads:
     """What the job has read by now."""
 
     #: Queue -> partition -> the row that the next batch reads first.
     ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    #: Queue and partition -> the ranges that were read since the first rewind, the newest first.
-    ranges: Mapping[tuple[str, int], list[_ReadRange]] = field(default_factory=dict)
+    #: Queue and partition -> what was read since the first rewind, the newest run first.
+    runs: Mapping[tuple[str, int], Sequence[_Run]] = field(default_factory=dict)
+    #: Whether those are all: the ledger keeps its newest batches only.
+    is_complete: bool = True
     #: Queue -> the partitions that a reshard has removed.
     retired: Mapping[str, Collection[int]] = field(default_factory=dict)
-    #: Queue -> the epoch of its last rewind.
-    rewound: Mapping[str, int] = field(default_factory=dict)
+    #: Queue -> its rewinds.
+    rewinds: Mapping[str, Sequence[Rewind]] = field(default_factory=dict)
 
     def of(self, queue: str, partition: int, row: int, time: int) -> PositionStatus:
         """Return what is known of a row that was rejected at ``time``, in microseconds."""
-        ends, read_since = self.ends.get(queue, {}), self.ranges.get((queue, partition), [])
+        ends, runs = self.ends.get(queue, {}), self.runs.get((queue, partition), ())
+        rewinds = self.rewinds.get(queue, ())
         if row >= ends.get(partition, row + 1):
             return PositionStatus.NEXT
         if partition in self.retired.get(queue, ()):
-            last_read = max((found.epoch for found in read_since), default=0)
-            if self.rewound.get(queue, 0) > last_read:
+            last_read = runs[0][0].epoch if runs else 0
+            if any(rewind.epoch > last_read for rewind in rewinds):
                 return PositionStatus.RENUMBERED
-        for found in read_since:
-            if found.first <= row < found.end:
-                is_last = found.started <= time <= found.ended
-                return PositionStatus.REJECTED if is_last else PositionStatus.ACCEPTED
+        if (last := _last(runs, row)) is not None:
+            is_rejected = last.started <= time <= last.ended
+            return PositionStatus.REJECTED if is_rejected else PositionStatus.ACCEPTED
+        if not self.is_complete and any(r.may_repeat(partition, row, time) for r in rewinds):
+            return PositionStatus.UNKNOWN
         return PositionStatus.REJECTED
+
+
+def _last(runs: Sequence[_Run], row: int) -> _ReadRange | None:
+    """Return the newest range that has the row."""
+    for run in runs:
+        index = bisect_left(run, -row, key=lambda found: -found.first)
+        if index < len(run) and row < run[index].end:
+            return run[index]
+    return None
 
 
 def head_of(context: JobContext) -> Head | None:
@@ -89,32 +125,46 @@ def read(context: JobContext) -> LedgerReads:
     client, path = context.client, context.settings.ledger
     if (head := head_of(context)) is None:
         return LedgerReads()
-    rewound, epochs = dict[str, int](), list[int]()
+    rewinds = dict[str, list[Rewind]]()
     for move in client.select_rows(ledger_rows.moves_query(path)):
-        for queue in ledger_rows.moved_of(move) if move["kind"] == "rewind" else ():
-            rewound[queue] = max(rewound.get(queue, 0), int(move["epoch"]))
-            epochs.append(int(move["epoch"]))
+        for queue, moved in ledger_rows.moved_of(move).items() if move["kind"] == "rewind" else ():
+            to = {partition: row for partition, (_, row) in moved.items()}
+            rewind = Rewind(int(move["epoch"]), int(move["ended"]), to)
+            rewinds.setdefault(queue, []).append(rewind)
+    if not rewinds:
+        return LedgerReads(head.ends, retired=head.retired)
     # Also a rewind to higher numbers may go back: after a reshard, or of a ledger that was lost.
-    ranges = _ranges(context, head, min(epochs)) if epochs else {}
-    return LedgerReads(head.ends, ranges, head.retired, rewound)
+    first = min(rewind.epoch for found in rewinds.values() for rewind in found)
+    runs, is_complete = _runs(context, head, first)
+    return LedgerReads(head.ends, runs, is_complete, head.retired, rewinds)
 
 
-def _ranges(context: JobContext, head: Head, epoch: int) -> dict[tuple[str, int], list[_ReadRange]]:
-    """Return the ranges that were read since that epoch, the newest first."""
-    ranges: dict[tuple[str, int], list[_ReadRange]] = {}
+def _runs(
+    context: JobContext, head: Head, epoch: int
+) -> tuple[dict[tuple[str, int], list[_Run]], bool]:
+    """Return the ranges that were read since that epoch, and whether the ledger still has all."""
+    runs: dict[tuple[str, int], list[_Run]] = {}
     number = head.number
     while number > 0:
-        found = batch_history.batches(
-            context.client,
-            context.settings.ledger,
-            range(max(1, number - _BATCHES + 1), number + 1),
-        )
+        numbers = range(max(1, number - _BATCHES + 1), number + 1)
+        found = batch_history.batches(context.client, context.settings.ledger, numbers)
         since = [row for row in found if int(row["epoch"]) >= epoch]
         for row in reversed(since):
-            work = int(row["started"]), int(row["ended"])
-            for queue, partitions in ledger_rows.ranges_of(row).items():
-                for partition, (first, end) in partitions.items():
-                    read_ = _ReadRange(int(row["epoch"]), first, end, *work)
-                    ranges.setdefault((queue, partition), []).append(read_)
-        number = number - _BATCHES if found and len(since) == len(found) else 0
-    return ranges
+            _add(runs, row)
+        if len(since) < len(found):
+            return runs, True
+        if len(found) < len(numbers):
+            return runs, False
+        number -= _BATCHES
+    return runs, True
+
+
+def _add(runs: dict[tuple[str, int], list[_Run]], row: batch_history.LedgerRow) -> None:
+    """Add the ranges of a batch, which is older than those that are there."""
+    work = int(row["started"]), int(row["ended"])
+    for queue, partitions in ledger_rows.ranges_of(row).items():
+        for partition, (first, end) in partitions.items():
+            of_partition = runs.setdefault((queue, partition), [[]])
+            if (newest := of_partition[-1]) and end > newest[-1].first:  # a move is in between
+                of_partition.append([])
+            of_partition[-1].append(_ReadRange(int(row["epoch"]), first, end, *work))
