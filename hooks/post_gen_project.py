@@ -41,7 +41,7 @@ tidy(Path.cwd())
 vendor(Path("vendor"))
 print(
     f"Made {Path.cwd().name}. Next:\n  cd {Path.cwd().name}\n"
-    "  git init && git add . && git commit -m 'From the template'\n"
+    "  git init -b main && git add . && git commit -m 'From the template'\n"
     "  make demo    # runs the job on a cluster in memory, kills it and counts every row\n"
     "  make adopt CONFIG=config/production.toml    # takes columns and rows from your queue"
 )

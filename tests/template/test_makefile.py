@@ -6,10 +6,12 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from local_extensions import wheels
 from tests.conftest import Generate
 from tests.support.project import ROOT
 
@@ -291,9 +293,23 @@ def _seen(folder: Path, **environment: str) -> dict[str, str]:
 
 def test_a_recipe_sees_where_packages_come_from_and_nothing_of_other_work(folder: Path) -> None:
     seen = _seen(folder, **OF_OTHERS, **KEPT)
-    assert not seen.keys() & OF_OTHERS.keys()
+    assert not seen.items() & OF_OTHERS.items()
     assert {name: seen[name] for name in KEPT} == KEPT
     assert "/nowhere" not in _seen(folder, PYTHONPATH="/nowhere").get("PYTHONPATH", "")
+
+
+@pytest.mark.parametrize("line", ["user = true", "require-hashes = true", "constraint = /nowhere"])
+def test_a_recipe_installs_whatever_a_configuration_of_pip_says(
+    folder: Path, tmp_path: Path, line: str
+) -> None:
+    (file := tmp_path / "pip.conf").write_text(f"[install]\n{line}\n")
+    wheel = wheels.build(wheels.PACKAGES[0], tmp_path)
+    environment = {"PATH": os.environ["PATH"], **_seen(folder, PIP_CONFIG_FILE=str(file))}
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--no-deps", wheel],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["no_proxy", "NO_PROXY"])

@@ -47,6 +47,19 @@ def test_every_action_is_the_commit_of_the_one_list(workflow: str) -> None:
     _check_actions(workflow)
 
 
+@pytest.mark.parametrize("page", ["hooks/post_gen_project.py", "docs/tutorial.md"])
+def test_ci_runs_on_the_branch_that_the_printed_command_makes(
+    generate: Generate, tmp_path: Path, page: str
+) -> None:
+    (command,) = re.findall(r"git init[^&\n]*", (ROOT / page).read_text(encoding="utf-8"))
+    default = "master"  # git's own until version 3
+    words = ["git", "-c", f"init.defaultBranch={default}", *command.split()[1:]]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    branch = (tmp_path / ".git/HEAD").read_text().strip().removeprefix("ref: refs/heads/")
+    ci = yaml.safe_load((generate(ci="github") / ".github/workflows/ci.yml").read_text())
+    assert branch in ci[True]["push"]["branches"]  # YAML 1.1 takes "on" for a boolean
+
+
 def test_the_job_that_publishes_the_site_runs_nothing_of_the_repository() -> None:
     text = PAGES.read_text(encoding="utf-8")
     _check_actions(text)
