@@ -23,7 +23,7 @@ from tests.support.helpers import (
     refusal_code,
 )
 from ytstream import Column, JobError, RestartableError, latest
-from ytstream.connector.transform_plan import observed_name
+from ytstream.connector.transform_plan import is_unique_by, observed_name
 from ytstream.declaration.validation import verify, verify_configuration
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, Job
@@ -384,6 +384,65 @@ def test_a_total_whose_groups_are_finer_than_its_key_is_refused(stream_of: Strea
     stream.redeclare(transform=job.transform)
     assert stream.flow().outputs.unproven == frozenset()  # the plan shows it, no look at the rows
     assert not [*stream.flow().outputs.remarks()]
+
+
+#: Statements, and whether each shows that no two of its rows share `k`.
+GROUPS = {
+    "select price % 7 as k from {rows} group by price % 7": True,
+    "select price % 7 as k from {rows} group by price % 7, bidder % 2": False,
+    "select k from (select price % 7 as k, bidder % 2 as b from {rows}) group by k, b": False,
+    "select concat('', bidder % 2) as k from {rows} group by bidder % 2": False,
+    "select max(bidder) as k from {rows} group by price % 7": False,
+    "select x as k from (select price % 7 as x from {rows} group by price % 7)": True,
+    "select x % 2 as k from (select price % 7 as x from {rows} group by price % 7)": False,
+    "select cast(x as bigint) as k from (select price % 7 as x from {rows} group by 1)": True,
+    "select try_cast(x as tinyint) as k from (select price as x from {rows} group by 1)": False,
+    "select cast(price as bigint) as k from {rows} group by price": True,
+    "select cast(price as bigint) as k from {rows} group by cast(price as bigint)": True,
+    "select price + 1 as k from {rows} group by price, price + 1": False,
+    "select price as k from {rows} group by rollup(price)": False,
+    "select first(price) as k from {rows}": False,
+}
+
+
+@pytest.mark.parametrize("statement", GROUPS)
+def test_a_plan_shows_that_a_key_is_unique(spark: SparkSession, statement: str) -> None:
+    rows = spark.range(20).selectExpr("cast(id as int) as price", "id as bidder")
+    assert is_unique_by(spark.sql(statement, rows=rows), ["k"]) == GROUPS[statement]
+
+
+def test_a_total_by_a_finer_expression_than_its_key_is_refused(stream_of: StreamOf) -> None:
+    stream = stream_of("transactional", "aggregate")
+    transform = stream.context.job.transform
+
+    def finer(events: DataFrame) -> DataFrame:
+        groups = (F.col("auction") % 7).alias("auction"), (F.col("bidder") % 2).alias("half")
+        same = transform(events)
+        totals = events.groupBy(*groups).agg(
+            F.count(F.lit(1)).alias("bids"),
+            F.sum("price").alias("total"),
+            F.max("price").alias("highest"),
+        )
+        return totals.select(*same.columns)
+
+    stream.redeclare(transform=finer)
+    stream.send(400)
+    with pytest.raises(JobError, match=r"rows of one micro-batch have the key auction=\d of"):
+        stream.drain()
+    assert not stream.found()
+
+
+def test_a_plan_of_a_batch_may_differ_from_that_of_no_rows(stream_of: StreamOf) -> None:
+    def split(rows: DataFrame) -> dict[str, DataFrame]:
+        groups = ["auction"] if rows.isEmpty() else ["auction", "event_id"]
+        newest = rows.groupBy(*groups).agg(F.max("event_id").alias("newest"))
+        return {"output": rows, "newest": newest.selectExpr("auction", "newest as event_id")}
+
+    stream = _by_auction(stream_of("transactional"), split)
+    assert not stream.flow().outputs.unproven
+    stream.send(400)
+    with pytest.raises(JobError, match=r"have the key auction=\d+ of 'newest'"):
+        stream.drain()
 
 
 # -- rejected rows -------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+#: Spark's integers, and their bits.
+_INTEGERS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 #: In the metadata of such columns (Spark, EventTimeWatermark.delayKey).
 _WATERMARK = "spark.watermarkDelayMs"
 
@@ -57,6 +59,19 @@ class Expression:
     def is_deterministic(self) -> bool:
         """Whether Spark takes its value for the same each time; it does so of a clock."""
         return bool(self.jvm.deterministic())
+
+    @property
+    def widened(self) -> Expression | None:
+        """The integer that this cast makes a wider one; None for another expression."""
+        if self.name != "Cast":
+            return None
+        (narrow,) = self.children
+        bits = [_INTEGERS.get(str(one.jvm.dataType().typeName()), 0) for one in (narrow, self)]
+        return narrow if 0 < bits[0] <= bits[1] else None
+
+    def is_same(self, other: Expression) -> bool:
+        """Return whether both have the same value in each row, whatever their names are."""
+        return bool(self.jvm.semanticEquals(other.jvm))
 
     def contains(self, pattern: Any) -> bool:
         """Return whether a pattern is in it, see clock_pattern()."""
@@ -137,16 +152,20 @@ class Node:
 
     def computed(self, number: int) -> Expression | None:
         """Return what a Project or Aggregate computes a column from; None if it passes it on."""
+        value = self.value(number)
+        return None if value.column == number else value
+
+    def value(self, number: int) -> Expression:
+        """Return what a Project or Aggregate makes a column of, without its name."""
         is_project = self.name == "Project"
         listed = self.jvm.projectList() if is_project else self.jvm.aggregateExpressions()
-        for expression in each(listed):
-            if expression.exprId().id() == number and class_name(expression) == "Alias":
-                value = expression.child()
-                # A view in SQL casts each column to the type that it has.
-                while class_name(value) == "Cast" and value.dataType() == value.child().dataType():
-                    value = value.child()
-                return Expression(value)
-        return None
+        value = next(one for one in each(listed) if one.exprId().id() == number)
+        if class_name(value) == "Alias":
+            value = value.child()
+        # A view in SQL casts each column to the type that it has.
+        while class_name(value) == "Cast" and value.dataType() == value.child().dataType():
+            value = value.child()
+        return Expression(value)
 
     def walk(self) -> Iterator[Node]:
         """Yield this operator and all below it, those above others first."""

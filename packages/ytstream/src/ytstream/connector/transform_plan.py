@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .spark_plan import Node, analysed
+from .spark_plan import Expression, Node, analysed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,20 +54,20 @@ def stateful_operator(rows: DataFrame) -> str | None:
 def is_unique_by(rows: DataFrame, key: Sequence[str]) -> bool:
     """Return whether the plan shows that no two rows of a batch have the same ``key``.
 
-    It does for the rows of one aggregation whose groups are told apart only by key columns.
+    It does for the rows of one aggregation, if each of its groups is a column of the key.
     """
     node = analysed(rows)
-    wanted: set[int | None] = {number for number, name in node.columns if name in key}
+    wanted = [number for number, name in node.columns if name in key]
     while node.name != "Aggregate":
         if node.name not in _ROWS_PASS or len(node.children) != 1:
             return False
         if node.name == "Project":
-            wanted = {_origin(node, number) for number in wanted}
+            origins = [_same(node, number)[-1].column for number in wanted]
+            wanted = [origin for origin in origins if origin is not None]
         node = node.children[0]
-    wanted = {_origin(node, number) for number in wanted}
-    # A group by an expression has an id too, under which the output may not show it.
-    groups = {group.column for group in node.groups}
-    return bool(groups) and groups <= wanted
+    shown = [value for number in wanted for value in _same(node, number)]
+    groups = node.groups
+    return bool(groups) and all(any(map(group.is_same, shown)) for group in groups)
 
 
 #: Operators out of which comes at most what went in, each row once.
@@ -77,7 +77,12 @@ _ROWS_PASS = (
 )  # fmt: skip
 
 
-def _origin(node: Node, number: int | None) -> int | None:
-    """Return the id below ``node`` of the column ``number``; None for one that is computed."""
-    value = None if number is None else node.computed(number)
-    return number if value is None else value.column
+def _same(node: Node, number: int) -> list[Expression]:
+    """Return what the column ``number`` of ``node`` is made of, and behind it what that widens.
+
+    Two rows with the same value of one of them have the same value of each.
+    """
+    found = [node.value(number)]
+    while (narrow := found[-1].widened) is not None:
+        found.append(narrow)
+    return found
