@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 import json
 import keyword
+import os
 import re
 import sys
 import tomllib
@@ -22,7 +23,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cookiecutter.config import get_user_config
+from cookiecutter.config import USER_CONFIG_PATH, get_user_config
 from slugify import slugify
 
 from . import text, versions
@@ -167,6 +168,37 @@ def unknown(given: Mapping[str, Any]) -> Iterator[Problem]:
         yield problem
 
 
+def dropped(configured: Mapping[str, Any], answered: Mapping[str, Any]) -> list[str]:
+    """Return why answers of the configuration would be lost, or nothing if ``answered`` has them.
+
+    cookiecutter drops a choice that is not offered and every answer after it, with a warning of
+    Python (``generate_context`` and ``apply_overwrites_to_context`` of cookiecutter/generate.py).
+    """
+    options = offered()
+    names = [name for name in configured if name in options]
+    wrong = [name for name in names if not _is_offered(configured[name], options[name])]
+    lost = names[names.index(wrong[0]) :] if wrong else []
+    if all(name in answered for name in lost):
+        return []
+    others = [name for name in lost if name not in wrong]
+    more = f"cookiecutter would also drop {', '.join(others)}, which come after it"
+    return [_not_offered(name, configured[name], options[name]) for name in wrong] + (
+        [more] if others else []
+    )
+
+
+def _is_offered(value: Any, option: Any) -> bool:
+    if not isinstance(option, list):
+        return True
+    return {*value} <= {*option} and bool(value) if isinstance(value, list) else value in option
+
+
+def _not_offered(name: str, value: Any, choices: list[str]) -> str:
+    if isinstance(value, int | float) and str(value) in choices:  # YAML takes 4.1 for a number
+        return f'{name} {value} is not text. Write it in quotes: "{value}"'
+    return f"{name} {shown(str(value))} is not a choice. Give one of {', '.join(choices)}"
+
+
 def _snake(name: str) -> str:
     """Return queue_paths for queuePaths, queue-paths and QUEUE_PATHS."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z]+", "_", name).lower()
@@ -188,11 +220,15 @@ def settings(
     return {name: next((one[name] for one in sources if name in one), "") for name in SETTINGS}
 
 
-def configuration(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of cookiecutter, which serves all templates.
+def configuration_file(arguments: Mapping[str, Any]) -> str:
+    """Return the file of ``--config-file``, of COOKIECUTTER_CONFIG, or the one in the home."""
+    return str(
+        arguments.get("config_file") or os.environ.get("COOKIECUTTER_CONFIG") or USER_CONFIG_PATH
+    )
 
-    It is the file of ``--config-file``, of COOKIECUTTER_CONFIG, or the one in the home.
-    """
+
+def configuration(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of cookiecutter, which serves all templates."""
     file = arguments.get("config_file")
     found: dict[str, Any] = get_user_config(
         config_file=str(file) if file else None,

@@ -33,13 +33,17 @@ _OPEN = "..."
 
 
 class Call(NamedTuple):
-    """A command, its arguments by name, and the answers: given, in .cruft.json, of a replay."""
+    """A command, its arguments by name, and the answers.
+
+    They are given, in .cruft.json, of a replay, or in ``default_context`` of the configuration.
+    """
 
     command: str = "cookiecutter"
     arguments: Mapping[str, Any] = {}
     given: Mapping[str, Any] = {}
     stored: Mapping[str, Any] = {}
     replayed: Mapping[str, Any] = {}
+    configured: Mapping[str, Any] = {}
 
 
 @functools.cache
@@ -61,10 +65,13 @@ def _call_of_cookiecutter(words: list[str]) -> Call:
 
     arguments = main.make_context("cookiecutter", words, resilient_parsing=True).params
     given = arguments.get("extra_context") or {}
-    return Call("cookiecutter", arguments, given, replayed=_replayed(arguments))
+    configuration = answers.configuration(arguments)
+    replayed = _replayed(arguments, configuration["replay_dir"])
+    configured = configuration["default_context"] or {}
+    return Call("cookiecutter", arguments, given, replayed=replayed, configured=configured)
 
 
-def _replayed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def _replayed(arguments: Mapping[str, Any], folder: str) -> Mapping[str, Any]:
     """Return the answers of a replay, with those to questions that its file lacks.
 
     cookiecutter writes all of them into its replay folder before it renders the first file.
@@ -72,7 +79,6 @@ def _replayed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     file = arguments.get("replay_file")
     if not file and not arguments.get("replay"):
         return {}
-    folder = answers.configuration(arguments)["replay_dir"]
     name = Path(file).stem if file else TEMPLATE.name
     return _cookiecutter_of(_read(Path(folder, f"{name}.json")))
 
@@ -88,12 +94,13 @@ def _call_of_cruft(command: str = "", *words: str) -> Call:
     arguments = context.params
     given = json.loads(arguments.get("extra_context") or "{}")
     file = _read(arguments.get("extra_context_file"))
+    configured = answers.configuration(arguments)["default_context"] or {}
     if f"cruft {command}" not in _UPDATES:
-        return Call(f"cruft {command}", arguments, file or given)
+        return Call(f"cruft {command}", arguments, file or given, configured=configured)
     given = {**_cookiecutter_of(file), **given} if _renders_the_new_commit() else {}
     project = Path(arguments.get("project_dir") or ".")
     stored = _cookiecutter_of(_read(project / ".cruft.json"))
-    return Call(f"cruft {command}", arguments, given, stored)
+    return Call(f"cruft {command}", arguments, given, stored, configured=configured)
 
 
 def _renders_the_new_commit() -> bool:

@@ -58,6 +58,7 @@ class TemplateExtension(Extension):
         call = current_call()
         forget_the_extension()
         environment.bytecode_cache = compiled_templates()
+        _check_configured(call)
         if problems := list(answers.unknown(call.given)):
             _refuse(call, {}, problems)
         _check_replayed(call)
@@ -98,6 +99,17 @@ def _verify_replay_folder(folder: Path) -> None:
             "set HOME to a folder that you can write into, or name a file with another replay_dir: "
             "--config-file FILE"
         )
+
+
+def _check_configured(call: Call) -> None:
+    """Refuse a configuration whose answers cookiecutter has dropped before it loaded this.
+
+    Raises what ``_end`` raises.
+    """
+    answered = {**call.stored, **call.replayed, **call.given}
+    if lines := answers.dropped(call.configured, answered):
+        file = answers.configuration_file(call.arguments)
+        _end(call, [*lines, f"correct default_context of {file}, then type the same command again"])
 
 
 def _check_replayed(call: Call) -> None:
@@ -154,13 +166,20 @@ def after_the_pair(default: str, given: dict[str, Any]) -> str:
 def _refuse(call: Call, answered: dict[str, str], problems: list[answers.Problem]) -> None:
     """End the call with one message: a line per problem, and the command that keeps the others.
 
+    Raises what ``_end`` raises.
+    """
+    again = command_line.keeping(call, answered, problems)
+    _end(call, [*answers.shortened(problems), f"to keep the other answers, type: {again}"])
+
+
+def _end(call: Call, lines: list[str]) -> None:
+    """End the call with one message.
+
     A ClickException is the one error of an extension that cookiecutter's command line shows as a
     message and not as a traceback. cruft's (typer) shows a traceback for it.
 
     Raises click.ClickException, or SystemExit under cruft.
     """
-    again = command_line.keeping(call, answered, problems)
-    lines = [*answers.shortened(problems), f"to keep the other answers, type: {again}"]
     if call.command.startswith("cruft"):
         raise SystemExit("Error: " + "\n".join(lines))
     raise click.ClickException("\n".join(lines))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from local_extensions.answers import SETTINGS
+from local_extensions.answers import SETTINGS, dropped
 from tests.support.project import OPTIONS, ROOT, user_config
 from tests.template.test_upgrade import commit, cruft, git, template
 
@@ -122,6 +122,42 @@ def test_a_mistyped_one_is_refused_with_the_right_one(tmp_path: Path) -> None:
     done = run(tmp_path, "--config-file", str(user_config(tmp_path)), "acount=analytics")
     assert "acount is not an option. Did you mean account?" in done.stderr
     assert done.stderr.rstrip().endswith("account=analytics")
+
+
+#: With answers after it, which cookiecutter drops with a wrong choice.
+WRONG = {"license": "Apache Software License 2.0", "yt_proxy": "hume", "ci": "gitlab"}
+
+
+@pytest.mark.parametrize(
+    ("by", "given", "said"),
+    [
+        ("--config-file", WRONG, 'license "Apache Software License 2.0" is not a choice. Give one'),
+        ("COOKIECUTTER_CONFIG", WRONG, "cookiecutter would also drop yt_proxy, ci,"),
+        ("--config-file", {"spark_version": 4.1}, 'is not text. Write it in quotes: "4.1"'),
+        ("--config-file", {"ci": ["jenkins"]}, "ci \"['jenkins']\" is not a choice"),
+    ],
+)
+def test_a_choice_that_is_not_offered_is_refused_by_name(
+    tmp_path: Path, by: str, given: dict[str, object], said: str
+) -> None:
+    file = str(configuration(tmp_path, **given))
+    words, environment = ((by, file), {}) if by.startswith("--") else ((), {by: file})
+    done = run(tmp_path, *words, **environment)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert f"correct default_context of {file}" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_configuration_that_loses_nothing_is_accepted(tmp_path: Path) -> None:
+    """The command line, a replay and `cruft update` have the answers that are dropped."""
+    answered = ("license=MIT", "ci=none", "yt_proxy=hume")
+    done = run(tmp_path, "--config-file", str(configuration(tmp_path, **WRONG)), *answered)
+    assert done.returncode == 0, done.stderr
+    assert dropped(WRONG, {}) != []
+    assert dropped(WRONG, dict.fromkeys(WRONG)) == []
+    assert dropped({"other": 1, "license": "MIT", "ci": ["github", "none"]}, {}) == []
 
 
 @pytest.mark.slow
