@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
+import yt.type_info as ti
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from minicluster.testing import Running
 from tests.support import all_types, wire_rows
@@ -22,12 +25,14 @@ from tests.support.helpers import ON_STRIKE, ContextOf, StreamOf, adopt, another
 from tests.support.wire_rows import Pool, Rowset
 from ytstream.cluster.client import Client, cluster_name
 from ytstream.connector import choose_connector, compile_java
-from ytstream.connector.java import class_name, each
+from ytstream.connector.java import Java, class_name, each, jvm_of
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
+from ytstream.schema.columns import Column
 from ytstream.schema.string_values import canonical, is_string
-from ytstream.settings.job_settings import OWN, SPYT
+from ytstream.schema.table_schema import table_schema
+from ytstream.settings.job_settings import OWN, SPYT, Settings
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream, wait
 
@@ -317,6 +322,79 @@ def test_a_write_that_fails_is_repeated_without_a_new_start(
         wait(drained(stream.context), query)
     assert cluster.client.faults.get(written).hits
     assert stream.is_exact()
+
+
+@pytest.fixture
+def large(spark: SparkSession, cluster: Running, context_of: ContextOf) -> JobContext:
+    """Return a job whose output takes the rows of `_large_rows`."""
+    assert compile_java.unavailable(spark) == ""
+    context = context_of("at_least_once")
+    client: Any = context.client
+    attributes = {"dynamic": True, "schema": table_schema(_LARGE)}
+    client.create("table", context.settings.output, recursive=True, attributes=attributes)
+    client.mount_table(context.settings.output, sync=True)
+    cluster.client.journal.clear()
+    return context
+
+
+_LARGE = (Column("id", ti.Int64, required=True, key=True), Column("text", ti.Utf8))
+
+
+def _large_rows(spark: SparkSession, failing: int | None = None) -> DataFrame:
+    """Return rows of two requests (Output.REQUEST_BYTES) in one task; one of them may fail."""
+    text = F.expr("repeat('x', 600000)")
+    if failing is not None:
+        text = F.when(F.col("id") == failing, F.raise_error(F.lit("odd"))).otherwise(text)
+    return spark.range(0, 10, 1, 1).withColumn("text", text)
+
+
+def _write(rows: DataFrame, settings: Settings) -> None:
+    java = Java(jvm_of(rows.sparkSession))
+    choose_connector.write(rows, settings.output, _LARGE, 0, settings, java)
+
+
+def test_a_task_that_fails_between_two_requests_leaves_no_transaction_open(
+    spark: SparkSession, cluster: Running, large: JobContext
+) -> None:
+    """The client would ping it for as long as the executor lives."""
+    sent = cluster.client.faults.add(method="ModifyRows", action="delay", seconds=0)
+    ended = cluster.client.faults.add(
+        method="AbortTransaction", armed_by=sent, action="delay", seconds=0
+    )
+    with pytest.raises((Py4JJavaError, PySparkException), match="odd"):
+        _write(_large_rows(spark, failing=9), large.settings)
+    cluster.client.faults.wait(ended)
+    (written,) = {entry.args["transaction"] for entry in cluster.client.journal("ModifyRows")}
+    aborted = [entry.args["transaction"] for entry in cluster.client.journal("AbortTransaction")]
+    assert aborted == [written]
+
+
+def test_a_task_that_is_interrupted_stops_and_leaves_no_transaction_open(
+    spark: SparkSession, cluster: Running, large: JobContext
+) -> None:
+    """Also one that opens after that: the cluster's reply comes when the task has ended."""
+    held = cluster.client.faults.add(method="StartTransaction", action="hold")
+    aborted = cluster.client.faults.add(
+        method="AbortTransaction", armed_by=held, action="delay", seconds=0
+    )
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(_write_in_group, _large_rows(spark), large.settings)
+        cluster.client.faults.wait(held)
+        spark.sparkContext.cancelJobGroup(_GROUP)
+        assert "cancelled" in str(writing.exception())
+    cluster.client.faults.release(held)
+    cluster.client.faults.wait(aborted)
+    assert not cluster.client.journal("ModifyRows")
+    assert not [*large.client.select_rows(f"id from [{large.settings.output}]")]
+
+
+_GROUP = "interrupted"
+
+
+def _write_in_group(rows: DataFrame, settings: Settings) -> None:
+    """Write as a query of Spark's does, which interrupts its tasks when it ends."""
+    rows.sparkSession.sparkContext.setJobGroup(_GROUP, "", interruptOnCancel=True)
+    _write(rows, settings)
 
 
 def test_a_driver_without_the_compiler_runs_on_spyts_path(

@@ -1,6 +1,8 @@
 package ytstream;
 
 import java.util.ArrayList;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import tech.ytsaurus.client.ApiServiceTransaction;
 import tech.ytsaurus.client.CompoundClient;
 import tech.ytsaurus.client.request.StartTransaction;
@@ -8,7 +10,8 @@ import tech.ytsaurus.client.request.StartTransaction;
 /**
  * Requests of one task in a tablet transaction of their own, for guarantees without the batch's transaction. The rows
  * are kept until it has committed: where it does not, all are sent again in another one, as SPYT does
- * (YtDynTableUtils.runWithRetry).
+ * (YtDynTableUtils.runWithRetry). The client pings a transaction until it is closed, for as long as the executor lives: so
+ * a task closes its block however it ends.
  */
 final class Block {
   private static final int ATTEMPTS = 3;
@@ -22,14 +25,17 @@ final class Block {
     this.yt = yt;
   }
 
-  void send(Rowset request) {
+  /** Send a request; commit() repeats it if it fails. Raise only if the task was interrupted. */
+  void send(Rowset request) throws InterruptedException {
     requests.add(request);
     if (requests.size() > 1 && own == null) return; // an earlier one has failed
     try {
       if (own == null) start();
       sent(request);
+    } catch (InterruptedException stopped) {
+      throw stopped;
     } catch (Exception error) {
-      abort();
+      close();
     }
   }
 
@@ -45,19 +51,28 @@ final class Block {
         Flight.result(own.commit());
         requests.clear();
         own = null;
-      } catch (InterruptedException stopped) {
-        abort();
-        throw stopped;
       } catch (Exception error) {
-        abort();
-        if (attempt == ATTEMPTS) throw error;
+        close();
+        if (attempt == ATTEMPTS || error instanceof InterruptedException) throw error;
       }
     }
   }
 
+  /** Abort what was not committed. */
+  void close() {
+    if (own != null) own.close();
+    own = null;
+  }
+
   private void start() throws Exception {
     flight = new Flight();
-    own = (ApiServiceTransaction) Flight.result(yt.startTransaction(StartTransaction.tablet()));
+    CompletableFuture starting = yt.startTransaction(StartTransaction.tablet());
+    try {
+      own = (ApiServiceTransaction) Flight.result(starting);
+    } catch (Exception error) {
+      starting.thenAccept(new Unwanted()); // its reply may still come
+      throw error;
+    }
   }
 
   private void sent(Rowset request) throws Exception {
@@ -65,12 +80,10 @@ final class Block {
     flight.add(own.modifyRows(request), request.bytes.length);
   }
 
-  private void abort() {
-    try {
-      if (own != null) own.abort();
-    } catch (IllegalStateException over) {
-      // A transaction whose commit has failed is not one that can be aborted.
+  /** Aborts a transaction that has opened when nobody waited for it any more. */
+  private static final class Unwanted implements Consumer {
+    public void accept(Object opened) {
+      ((ApiServiceTransaction) opened).close();
     }
-    own = null;
   }
 }

@@ -43,6 +43,9 @@ final class Flight {
     } catch (ExecutionException error) {
       if (error.getCause() instanceof Exception) throw (Exception) error.getCause();
       throw error;
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt(); // whoever waits next must stop as well
+      throw stopped;
     }
   }
 }

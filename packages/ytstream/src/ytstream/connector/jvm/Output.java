@@ -95,12 +95,16 @@ public final class Output implements VoidFunction, Serializable {
       throws Exception {
     while (rows.hasNext()) {
       Block block = new Block(yt);
-      for (int left = most; left > 0 && rows.hasNext(); ) {
-        Rowset request = request(rows, encoder, to, left);
-        left -= request.getRowModificationTypes().size();
-        block.send(request);
+      try {
+        for (int left = most; left > 0 && rows.hasNext(); ) {
+          Rowset request = request(rows, encoder, to, left);
+          left -= request.getRowModificationTypes().size();
+          block.send(request);
+        }
+        block.commit();
+      } finally {
+        block.close();
       }
-      block.commit();
     }
   }
 
