@@ -1,0 +1,537 @@
+"""Patches of the runtime, each of which takes one fix out, and the tests that are red without it.
+
+A test that takes the fix out itself proves only that its own patch does harm. These patches change
+the source as a careless commit would, and `make proof MUTANTS=1` runs the named tests on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_RUNTIME = "packages/ytstream/src/ytstream"
+_TESTS = "packages/ytstream/tests"
+#: Random sequences of what happens to a job, on the runtime as it is.
+SEQUENCES = (
+    "tests/faults/sequences/test_sequences.py::"
+    "test_whatever_happens_each_row_is_counted_as_promised"
+)
+#: Histories in which only one fix helps.
+_HARD = "tests/faults/sequences/test_sequences.py::test_without_a_fix_some_sequence_fails"
+_FAULTS = f"{_TESTS}/faults"
+_RECOVERY = f"{_TESTS}/recovery"
+_QUERY = f"{_TESTS}/query"
+_CONNECTOR = f"{_TESTS}/connector"
+
+
+class Edit(NamedTuple):
+    """One change of a source file."""
+
+    path: str
+    #: Stands in the file exactly once.
+    old: str
+    new: str
+
+
+class Mutant(NamedTuple):
+    """The runtime without one fix."""
+
+    #: What it no longer does, in words. Rows of docs/proof.md have the same words.
+    name: str
+    edits: Sequence[Edit]
+    #: At least one of them is red: ids for pytest.
+    tests: Sequence[str]
+
+
+def applied(edit: Edit, source: str) -> str:
+    """Return the source with the edit. Raises ValueError where its text does not stand once."""
+    if (count := source.count(edit.old)) != 1:
+        raise ValueError(f"{edit.path} has this text {count} times:\n{edit.old}")
+    return source.replace(edit.old, edit.new)
+
+
+def _of(file: str, old: str, new: str) -> Edit:
+    return Edit(f"{_RUNTIME}/{file}", old, new)
+
+
+def _mutant(name: str, edits: Edit | Sequence[Edit], *tests: str) -> Mutant:
+    return Mutant(name, [edits] if isinstance(edits, Edit) else edits, tests)
+
+
+_EPOCH_IN_BATCH = _of(
+    "query/batch.py",
+    "    head = verify_epoch(read_head(settings.ledger, select), mine)\n",
+    "    head = read_head(settings.ledger, select)\n    assert head is not None\n",
+)
+_NEXT_BATCH = _of(
+    "query/batch.py",
+    "    if (head.folder, head.batch) != (mine.number, number - 1):\n",
+    "    if False:\n",
+)
+_CONSUMER_IN_BATCH = _of(
+    "query/batch.py",
+    "    if context.guarantee.in_transaction:\n        found",
+    "    if False:\n        found",
+)
+_FIRST_ROW = _of(
+    "query/batch.py", "        verify_start(batch.name, planned, reads(batch.plan))\n", ""
+)
+
+#: What only the ledger, the start and the batch keep.
+LEDGER: Sequence[Mutant] = (
+    _mutant(
+        "no epoch is raised before a start",
+        [
+            _of(
+                "recovery/epoch.py",
+                "                transaction.modify(path, ledger_rows.COLUMNS, rows)\n",
+                "",
+            ),
+            _of(
+                "recovery/start.py",
+                "        head = epoch.verify_epoch(positions.read_head(settings.ledger, "
+                "transaction.select), mine)\n",
+                "        head = positions.read_head(settings.ledger, transaction.select) or Head()\n"
+                "        head = replace(head, epoch=mine.number, owner=mine.owner)\n",
+            ),
+        ],
+        SEQUENCES,
+        f"{_HARD}[raise_no_epoch_before_the_start]",
+    ),
+    _mutant(
+        "one folder for all epochs",
+        _of(
+            "recovery/checkpoint_repair.py",
+            '    return f"{settings.checkpoint}/{epoch}"\n',
+            '    return f"{settings.checkpoint}/1"\n',
+        ),
+        SEQUENCES,
+    ),
+    _mutant(
+        "the head is not read in the batch",
+        [_EPOCH_IN_BATCH, _NEXT_BATCH, _CONSUMER_IN_BATCH, _FIRST_ROW],
+        f"{_FAULTS}/test_older_drivers.py",
+        f"{_QUERY}/test_batch.py",
+    ),
+    _mutant(
+        "the head is read in the first batch of a query and then remembered",
+        _of(
+            "query/batch.py",
+            "        return verify_head(self.context, select, self.epoch, self.cluster, number)\n",
+            '        known = self.__dict__.setdefault("known", set())\n'
+            "        if self.epoch in known:\n"
+            "            head = read_head(self.context.settings.ledger, select)\n"
+            "            assert head is not None\n"
+            "            return head\n"
+            "        known.add(self.epoch)\n"
+            "        return verify_head(self.context, select, self.epoch, self.cluster, number)\n",
+        ),
+        f"{_FAULTS}/test_older_drivers.py",
+    ),
+    _mutant(
+        "the epoch is not verified in the batch",
+        _EPOCH_IN_BATCH,
+        f"{_FAULTS}/test_older_drivers.py",
+        SEQUENCES,
+    ),
+    _mutant(
+        "a batch may follow any other",
+        _NEXT_BATCH,
+        f"{_QUERY}/test_batch.py",
+        SEQUENCES,
+    ),
+    _mutant(
+        "the head is written after T, in a transaction of its own",
+        _of(
+            "query/batch.py",
+            "            batch_commit.write_head(batch.transaction, path, after, done)\n",
+            "            with self.tablets.transaction() as own:\n"
+            "                batch_commit.write_head(own, path, after, done)\n",
+        ),
+        f"{_FAULTS}/test_older_drivers.py::test_a_commit_is_applied_after_recovery",
+        f"{_FAULTS}/test_fixes_transactional.py",
+    ),
+    _mutant(
+        "`begin` does not check the epoch",
+        _of(
+            "recovery/start.py",
+            "        head = epoch.verify_epoch(positions.read_head(settings.ledger, "
+            "transaction.select), mine)\n",
+            "        head = positions.read_head(settings.ledger, transaction.select) or Head()\n"
+            "        head = replace(head, epoch=mine.number, owner=mine.owner)\n",
+        ),
+        SEQUENCES,
+    ),
+    _mutant(
+        "an epoch is known as one's own by its number, not by its owner",
+        _of(
+            "recovery/epoch.py",
+            "    if head is None or (head.epoch, head.owner) != (mine.number, mine.owner):\n",
+            "    if head is None or head.epoch != mine.number:\n",
+        ),
+        f"{_RECOVERY}/test_epoch.py::test_a_foreign_epoch_ends_the_process",
+    ),
+    _mutant(
+        "the commit log is copied as it is",
+        _of(
+            "recovery/checkpoint_repair.py",
+            "    for number in commits:\n        if number > batch:\n",
+            "    for number in commits:\n        if False:\n",
+        ),
+        f"{_RECOVERY}/test_checkpoint_repair.py",
+    ),
+    _mutant(
+        "with state, a planned batch is removed and planned again",
+        _of(
+            "recovery/checkpoint_repair.py",
+            "    if later and (is_moved or not _fits(client, path, later[0], [*rows.values()])):\n",
+            "    if later:\n",
+        ),
+        f"{_RECOVERY}/test_checkpoint_repair.py::"
+        "test_a_planned_batch_stays_if_it_ends_behind_the_ledgers",
+    ),
+    _mutant(
+        "a planned batch is copied although it ends before the head",
+        _of(
+            "recovery/checkpoint_repair.py",
+            "        end.get(partition, row) >= row\n",
+            "        end.get(partition, row) is not None\n",
+        ),
+        f"{_HARD}[plan_behind_the_head]",
+        f"{_RECOVERY}/test_checkpoint_repair.py",
+    ),
+    _mutant(
+        "the consumer is not compared with the head in a batch",
+        _CONSUMER_IN_BATCH,
+        f"{_QUERY}/test_batch.py",
+        f"{_QUERY}/test_where_a_batch_begins.py",
+    ),
+    _mutant(
+        "an idle query's consumer is not compared with the head",
+        _of(
+            "query/stall_watchdog.py",
+            "            self._verify(self.queues, head)\n",
+            "",
+        ),
+        f"{_QUERY}/test_stall_watchdog.py::test_a_consumer_that_something_else_moved_ends_it",
+    ),
+    _mutant(
+        "an idle query's consumer that an older driver has moved back stays there",
+        _of(
+            "query/stall_watchdog.py",
+            "            self._put_back(queues, head)\n",
+            "            pass\n",
+        ),
+        f"{_QUERY}/test_stall_watchdog.py::test_a_consumer_that_is_behind_is_put_back",
+    ),
+    _mutant(
+        "with state, the head is verified after the state was written",
+        _of(
+            "query/batch.py",
+            "        return context.guarantee.in_transaction and not context.job.kind.is_stateful\n",
+            "        return context.guarantee.in_transaction\n",
+        ),
+        "tests/faults/model/test_guards.py::test_a_job_with_state_is_verified_before_it_is_written",
+    ),
+    _mutant(
+        "a batch's first row is not compared with the head",
+        _FIRST_ROW,
+        f"{_QUERY}/test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back",
+    ),
+    _mutant(
+        "a keyed output without the transaction",
+        _of(
+            "declaration/compatibility.py",
+            '    reason = impossible["reasons"].get(processing)\n',
+            "    reason = None\n",
+        ),
+        "tests/faults/model/test_guards.py::test_a_total_needs_the_transaction",
+    ),
+    _mutant(
+        "a table is published before its batch happened",
+        _of(
+            "outputs/static_outputs.py",
+            "            for table in [table for table in dict(self._written) "
+            "if table.batch <= head.batch]:\n",
+            "            for table in dict(self._written):\n",
+        ),
+        f"{_TESTS}/outputs/test_static_outputs.py",
+        SEQUENCES,
+    ),
+    _mutant(
+        "orphans are removed before the epoch is raised",
+        _of(
+            "recovery/start.py",
+            "    return epoch.raise_epoch(context.settings.ledger, tablets, mine, "
+            "connector=connector)\n",
+            "    from ..outputs.static_outputs import StaticTables\n\n"
+            "    every = replace(mine, number=1 << 62)\n"
+            "    StaticTables(every).settle(context.client, context.settings)\n"
+            "    return epoch.raise_epoch(context.settings.ledger, tablets, mine, "
+            "connector=connector)\n",
+        ),
+        f"{_HARD}[remove_before_the_epoch]",
+    ),
+    _mutant(
+        "the orphans of newer epochs are removed, too",
+        _of(
+            "outputs/static_outputs.py",
+            "        orphans = {table for table in found if table.epoch < self.epoch.number}\n",
+            "        orphans = {*found}\n",
+        ),
+        f"{_HARD}[remove_of_newer_epochs]",
+    ),
+    _mutant(
+        "a start publishes orphans, too",
+        _of(
+            "recovery/staging.py",
+            "    return {table: paths[table] for table in tables if table in paths}\n",
+            "    return {\n"
+            '        table: paths.get(table, f"{settings.outputs[table.output]}/{table.name}")\n'
+            "        for table in tables\n"
+            "    }\n",
+        ),
+        f"{_TESTS}/outputs/test_static_outputs.py",
+        SEQUENCES,
+    ),
+    _mutant(
+        "a batch that runs again finds the state that it has left",
+        _of("recovery/checkpoint_repair.py", "    _remove_states(client, path, batch + 1)\n", ""),
+        f"{_RECOVERY}/test_checkpoint_repair.py::"
+        "test_a_batch_that_runs_again_finds_no_state_of_its_own",
+    ),
+    _mutant(
+        "the checkpoint stays as a lost reply to the commit has left it",
+        _of(
+            "recovery/checkpoint_repair.py",
+            "    if batch not in commits:\n",
+            "    if False:\n",
+        ),
+        f"{_FAULTS}/test_fixes_stateful.py::test_the_commits_reply_is_lost",
+        f"{_RECOVERY}/test_checkpoint_repair.py",
+    ),
+    _mutant(
+        "a batch without rows is not in the head's transaction",
+        _of(
+            "query/batch.py",
+            "        if batch.transaction is not None:\n"
+            "            batch_commit.write_head(batch.transaction, path, after, done)\n",
+            "        if batch.transaction is not None:\n"
+            "            with self.tablets.transaction() as own:\n"
+            "                batch_commit.write_head(own, path, after, done)\n",
+        ),
+        f"{_FAULTS}/test_fixes_stateful.py::test_a_batch_without_rows_whose_transaction_is_lost",
+    ),
+    _mutant(
+        "nobody audits the rows that a batch reads",
+        _of(
+            "query/read_audit.py",
+            "        if not wanted or seen == (wanted, sum(rows.sum for rows in "
+            "partitions.values())):\n            continue\n",
+            "        continue\n",
+        ),
+        f"{_QUERY}/test_batch.py",
+        f"{_QUERY}/test_queues.py",
+    ),
+    _mutant(
+        "a start does not ask for a queue's first rows",
+        _of(
+            "recovery/start.py",
+            "            if row < lower:\n",
+            "            if False:\n",
+        ),
+        f"{_FAULTS}/test_fixes_replaying.py::test_rows_trimmed_before_they_were_read",
+        SEQUENCES,
+    ),
+    _mutant(
+        "a start leaves the consumer where it is",
+        _of(
+            "recovery/start.py",
+            "                if (old := queue.consumed.get(partition, 0)) != row:\n",
+            "                if (old := queue.consumed.get(partition, 0)) != row and False:\n",
+        ),
+        f"{_QUERY}/test_batch.py::test_the_consumer_is_moved_back",
+    ),
+    _mutant(
+        "an idempotent output has no key",
+        _of(
+            "guarantees/idempotent.py",
+            "        return (*((QUEUE_KEY,) if queues > 1 else ()), *self.position)\n",
+            "        return ()\n",
+        ),
+        f"{_TESTS}/guarantees",
+    ),
+    _mutant(
+        "the sources of a checkpoint stay when queues are added",
+        _of(
+            "recovery/checkpoint_repair.py",
+            "    has_others = queues != tuple(rows)\n",
+            "    has_others = False\n    rows = {queue: rows.get(queue, {}) for queue in queues}\n",
+        ),
+        f"{_RECOVERY}/test_added_queue.py",
+    ),
+    _mutant(
+        "rows that are skipped are not written down",
+        _of(
+            "recovery/start.py",
+            "        moves = [ledger_rows.move_row(after.epoch, plan.move)] if plan.move else []\n",
+            "        moves: list[ledger_rows.LedgerRow] = []\n",
+        ),
+        f"{_HARD}[tell_no_move]",
+        f"{_TESTS}/ledger/test_moves.py",
+    ),
+    _mutant(
+        "a second attempt of a task may write",
+        _of(
+            "guarantees/transactional.py",
+            "        return rows.filter(FENCE)\n",
+            "        return rows\n",
+        ),
+        f"{_TESTS}/guarantees",
+        f"{_FAULTS}/test_retries.py",
+    ),
+)
+
+#: What the connector's classes do with rows, requests and the consumer.
+CONNECTOR: Sequence[Mutant] = (
+    _mutant(
+        "the consumer stays where it is in the last partition",
+        _of(
+            "connector/jvm/Advance.java",
+            "    CompletableFuture[] sent = new CompletableFuture[count];\n"
+            "    for (int i = 0; i < count; i++) {\n",
+            "    if (count > 1) count--;\n"
+            "    CompletableFuture[] sent = new CompletableFuture[count];\n"
+            "    for (int i = 0; i < count; i++) {\n",
+        ),
+        f"{_CONNECTOR}/test_requests.py",
+    ),
+    _mutant(
+        "the requests of a partition go to its neighbour",
+        _of(
+            "connector/jvm/Advance.java",
+            "          .setNewOffset(to[i])\n",
+            "          .setNewOffset(to[count - 1 - i])\n",
+        ),
+        _CONNECTOR,
+    ),
+    _mutant(
+        "an error of a write is ignored",
+        _of(
+            "connector/jvm/Flight.java",
+            "    result((CompletableFuture) sent.poll());\n",
+            "    try { result((CompletableFuture) sent.poll()); } catch (Exception ignored) { }\n",
+        ),
+        _CONNECTOR,
+    ),
+    _mutant(
+        "a task ends before its writes have landed",
+        _of(
+            "connector/jvm/Output.java",
+            "      flight.add(batch.modifyRows(request), request.bytes.length);\n    }\n"
+            "    flight.land();\n",
+            "      batch.modifyRows(request);\n    }\n",
+        ),
+        _CONNECTOR,
+    ),
+    _mutant(
+        "a block that is sent again leaves its first request out",
+        _of(
+            "connector/jvm/Block.java",
+            "          for (Object request : requests) sent((Rowset) request);\n",
+            "          for (Object request : requests.subList(Math.min(1, requests.size() - 1), "
+            "requests.size())) sent((Rowset) request);\n",
+        ),
+        _CONNECTOR,
+    ),
+    _mutant(
+        "a block commits without its last request",
+        _of(
+            "connector/jvm/Block.java",
+            "        flight.land();\n        Flight.result(own.commit());\n",
+            "        Flight.result(own.commit());\n",
+        ),
+        _CONNECTOR,
+    ),
+    _mutant(
+        "the columns of a rowset are taken by their place",
+        _of(
+            "connector/jvm/Columns.java",
+            "      found[id] = ordinal == null ? -1 : ordinal.intValue();\n",
+            "      found[id] = ordinal == null ? -1 : Math.min(id, count - 1);\n",
+        ),
+        _CONNECTOR,
+    ),
+    _mutant(
+        "rows that did not come are not missed",
+        _of(
+            "connector/jvm/RangeRows.java",
+            "    if (rows == 0 || rows > end - next) {\n",
+            "    if (false) {\n",
+        ),
+        _CONNECTOR,
+    ),
+    _mutant(
+        "a range ends after its first reply",
+        _of(
+            "connector/jvm/RangeRows.java",
+            "    next += rows;\n    ask();\n",
+            "    next = end;\n    ask();\n",
+        ),
+        _CONNECTOR,
+    ),
+    _mutant(
+        "the rows of a request are counted one too few",
+        _of(
+            "connector/jvm/Encoder.java",
+            "    wire.putLong(0, rows);\n",
+            "    wire.putLong(0, rows > 1 ? rows - 1 : rows);\n",
+        ),
+        _CONNECTOR,
+    ),
+    _mutant(
+        "a null is written as zero",
+        _of(
+            "connector/jvm/Encoder.java",
+            "        header(i, Wire.NULL, 0);\n        continue;\n",
+            "        bits(i, Wire.INT64, 0);\n        continue;\n",
+        ),
+        _CONNECTOR,
+    ),
+    _mutant(
+        "the next range that was read ahead is that of its neighbour",
+        _of(
+            "connector/jvm/Ranges.java",
+            "      if (!ahead.has(key(next))) ahead.put(key(next), rows(next));\n",
+            "      if (!ahead.has(key(next))) ahead.put(key(next), rows(index));\n",
+        ),
+        _CONNECTOR,
+    ),
+)
+
+_ORACLE = "tests/faults/sweep/test_oracle.py"
+#: The verdict on a case itself.
+JUDGE: Sequence[Mutant] = (
+    _mutant(
+        "rows that nobody expects are not counted as wrong",
+        Edit(
+            "tests/faults/sweep/oracle.py",
+            "        wrong += sum(count for text, count in more.items() "
+            "if text not in expected[name])\n",
+            "",
+        ),
+        _ORACLE,
+    ),
+    _mutant(
+        "rows that are lost are not counted",
+        Edit("tests/faults/sweep/oracle.py", "        lost += missing.total()\n", ""),
+        _ORACLE,
+    ),
+    _mutant(
+        "rows that are there too often are not counted",
+        Edit("tests/faults/sweep/oracle.py", "        repeated += more.total()\n", ""),
+        _ORACLE,
+    ),
+)
+
+MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *JUDGE)
