@@ -4,6 +4,7 @@
 #   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
 #   make crash-matrix [ONLY=...]    a part of the names of its cases
 #   make proof [ONLY=...] [SAMPLE=N] [LANES=N] [LIST=1]    likewise; so many cases; so many at once; their names
+#   make proof MUTANTS=1 [ONLY=...] [LIST=1]    the runtime without each fix: a test must turn red
 #   make operations [ONLY=...]    likewise, of its tests
 #   make test-cluster PROXY=... [FOLDER=...] [SETTINGS=FILE]    works below FOLDER; FILE has keys that the cluster needs
 #   make spyt-tests CHECKOUT=FOLDER [ONLY="FILE ..."]    FOLDER is a checkout of ytsaurus-spyt
@@ -25,6 +26,7 @@ ONLY ?=
 SAMPLE ?=
 LANES ?=
 LIST ?=
+MUTANTS ?=
 
 # The tools, and Spark 4.1 for the generated projects; Spark 3.5 has an environment of its own.
 TOOLS := .venv
@@ -113,7 +115,7 @@ crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every poin
 	@$(BIN)/python -m tests.faults.two_drivers --only "$(ONLY)"
 
 proof: setup-4.1 ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
-	@$(BIN)/python -m tests.faults.sweep --only "$(ONLY)" \
+	@$(BIN)/python -m tests.faults.$(if $(MUTANTS),mutants,sweep) --only "$(ONLY)" \
 	  $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(LANES),--lanes $(LANES)) $(if $(LIST),--list)
 
 outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state

@@ -22,7 +22,7 @@ class Guard(NamedTuple):
     function: str
     #: Takes it out of the runtime; of tests/support/mutants.py.
     twin: str
-    #: Is red without it.
+    #: Plays the twin.
     test: str = SEQUENCES
 
 
@@ -88,45 +88,4 @@ GUARDS: Mapping[str, Guard] = {
         "ytstream.outputs.static_outputs.StaticTables.settle", "remove_of_newer_epochs"
     ),
     "nothing_removed": Guard("ytstream.recovery.staging.named", "publish_orphans"),
-}
-
-_FAULTS = "packages/ytstream/tests/faults/"
-_RECOVERY = "packages/ytstream/tests/recovery/"
-_SAMPLE = "tests/faults/sweep/test_sample.py::test_a_case_breaks_without_a_fix"
-#: Fixes that the model does not know, and a test that plays the runtime without each.
-OTHERS: Mapping[str, str] = {
-    "a batch that runs again finds the state that it has left": (
-        f"{_RECOVERY}test_checkpoint_repair.py::test_a_batch_that_runs_again_finds_no_state_of_its_own"
-    ),
-    "the checkpoint stays as a lost reply to the commit has left it": (
-        f"{_FAULTS}test_fixes_stateful.py::test_the_commits_reply_is_lost"
-    ),
-    "a batch without rows is not in the head's transaction": (
-        f"{_FAULTS}test_fixes_stateful.py::test_a_batch_without_rows_whose_transaction_is_lost"
-    ),
-    "nobody audits the rows that a batch reads": (
-        "packages/ytstream/tests/query/test_batch.py::"
-        "test_without_the_audit_rows_of_a_trimmed_queue_are_lost_and_others_repeated"
-    ),
-    "a start does not ask for a queue's first rows": (
-        f"{_FAULTS}test_fixes_replaying.py::test_rows_trimmed_before_they_were_read"
-    ),
-    "a start leaves the consumer where it is": (
-        "packages/ytstream/tests/query/test_batch.py::test_the_consumer_is_moved_back"
-    ),
-    "an idempotent output has no key": (
-        f"{_FAULTS}test_fixes_replaying.py::"
-        "test_an_idempotent_batch_that_runs_again_changes_nothing"
-    ),
-    "the sources of a checkpoint stay when queues are added": (
-        f"{_RECOVERY}test_added_queue.py::"
-        "test_a_queue_in_front_of_a_planned_batch_needs_two_entries_with_its_sources"
-    ),
-    "rows that are skipped are not written down": (
-        "packages/ytstream/tests/ledger/test_moves.py::test_only_the_moves_explain_the_gaps"
-    ),
-    "a second attempt of a task may write": (
-        f"{_FAULTS}test_retries.py::test_executors_die_while_they_write"
-    ),
-    "the head, the epoch or the logs of the checkpoint, in cases of this page": _SAMPLE,
 }

@@ -58,6 +58,14 @@ def _mutant(name: str, edits: Edit | Sequence[Edit], *tests: str) -> Mutant:
     return Mutant(name, [edits] if isinstance(edits, Edit) else edits, tests)
 
 
+_MY_EPOCH = (
+    "        head = epoch.verify_epoch(positions.read_head(settings.ledger, "
+    "transaction.select), mine)\n"
+)
+_ANY_EPOCH = (
+    "        found = positions.read_head(settings.ledger, transaction.select)\n"
+    "        head = replace(found or Head(), epoch=mine.number, owner=mine.owner)\n"
+)
 _EPOCH_IN_BATCH = _of(
     "query/batch.py",
     "    head = verify_epoch(read_head(settings.ledger, select), mine)\n",
@@ -89,10 +97,8 @@ LEDGER: Sequence[Mutant] = (
             ),
             _of(
                 "recovery/start.py",
-                "        head = epoch.verify_epoch(positions.read_head(settings.ledger, "
-                "transaction.select), mine)\n",
-                "        head = positions.read_head(settings.ledger, transaction.select) or Head()\n"
-                "        head = replace(head, epoch=mine.number, owner=mine.owner)\n",
+                _MY_EPOCH,
+                _ANY_EPOCH,
             ),
         ],
         SEQUENCES,
@@ -155,10 +161,8 @@ LEDGER: Sequence[Mutant] = (
         "`begin` does not check the epoch",
         _of(
             "recovery/start.py",
-            "        head = epoch.verify_epoch(positions.read_head(settings.ledger, "
-            "transaction.select), mine)\n",
-            "        head = positions.read_head(settings.ledger, transaction.select) or Head()\n"
-            "        head = replace(head, epoch=mine.number, owner=mine.owner)\n",
+            _MY_EPOCH,
+            _ANY_EPOCH,
         ),
         SEQUENCES,
     ),
@@ -228,8 +232,8 @@ LEDGER: Sequence[Mutant] = (
         "with state, the head is verified after the state was written",
         _of(
             "query/batch.py",
-            "        return context.guarantee.in_transaction and not context.job.kind.is_stateful\n",
-            "        return context.guarantee.in_transaction\n",
+            "context.guarantee.in_transaction and not context.job.kind.is_stateful\n",
+            "context.guarantee.in_transaction\n",
         ),
         "tests/faults/model/test_guards.py::test_a_job_with_state_is_verified_before_it_is_written",
     ),

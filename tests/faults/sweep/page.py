@@ -11,8 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tests.faults.model.guards import GUARDS, OTHERS
-from tests.faults.model.variants import MUTANTS
+from tests.faults.mutants.table import MUTANTS
 from tests.faults.sweep import summary
 from tests.faults.sweep.cases import FAULTS
 from tests.faults.sweep.counts import GROUPS, Cell, added
@@ -30,6 +29,10 @@ _PARTS = re.split(r"^<!-- ([A-Z_]+) -->$", _SAID, flags=re.MULTILINE)
 def words(name: str) -> str:
     """Return the words of that name. Raises ValueError."""
     return _PARTS[_PARTS.index(name) + 1].strip("\n")
+
+
+#: Most tests of the table of fixes are below.
+_TESTS = "packages/ytstream/tests/"
 
 
 def page(found: Summary) -> str:
@@ -173,10 +176,12 @@ def _control(found: Summary) -> str:
 
 
 def _fixes() -> str:
-    """Return what is taken out of the runtime, and the tests that see what breaks then."""
-    parts = {**{MUTANTS[name].text: guard.test for name, guard in GUARDS.items()}, **OTHERS}
-    tests = ((said, f"`{test.rpartition('/')[2]}`") for said, test in parts.items())
-    return rows(("without this fix", "test"), tests)
+    """Return the patches that take a fix out of the source, and the tests that turn red."""
+    body = (
+        (mutant.name, ", ".join(f"`{test.removeprefix(_TESTS)}`" for test in mutant.tests))
+        for mutant in MUTANTS
+    )
+    return rows(("without this fix", "test"), body)
 
 
 def write(found: Summary) -> None:
