@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from ytstream import Column
 from ytstream.cluster.client import connect
 from ytstream.provisioning import job_objects
 from ytstream.query import reference_table
+from ytstream.query.batch import Batch
 from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner
 from ytstream.schema.columns import resolved
@@ -241,3 +243,30 @@ def test_a_change_is_seen_after_the_refresh_and_not_before(stream: Stream) -> No
     new = stream.found() - before
     assert new.total() == 100
     assert {row[4] for row in new} <= {"changed", None}
+
+
+def test_a_refresh_leaves_no_thread_and_no_batch_behind(stream: Stream) -> None:
+    """py4j would keep both for each query, and a process may start thousands of them."""
+    stream.configure(reference_refresh=0.0)
+    runner = _runner(stream)
+
+    def refresh() -> None:
+        stream.send(10)
+        runner.run()
+        gc.collect()
+
+    refresh()  # makes the threads that all queries share
+    threads, batches = {*threading.enumerate()}, _batches()
+    for _ in range(3):
+        refresh()
+    assert _batches() <= batches
+    more = {*threading.enumerate()} - threads
+    for thread in more:  # it ends when Java's end of its connection is closed
+        thread.join(5)
+    alive = [thread for thread in more if thread.is_alive()]
+    assert len(alive) <= 1  # that of Java's finalizer, which says what it has collected
+    assert stream.is_exact()
+
+
+def _batches() -> int:
+    return sum(type(found) is Batch for found in gc.get_objects())

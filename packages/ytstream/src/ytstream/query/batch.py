@@ -20,11 +20,12 @@ from functools import cached_property, partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from ..cluster.client import cluster_name, first_line
+from ..connector.callback import Callback
 from ..connector.choose_connector import set_pace
 from ..connector.pyspark_internals import of_execution
 from ..connector.spark_batch import planned_by
@@ -133,6 +134,7 @@ class Batch:
     #: What the supervisor learns, and takes from here.
     outcomes: BatchOutcomes = field(default_factory=dict)
     _tasks: TaskCoalescing = field(default_factory=TaskCoalescing)
+    _callback: Callback | None = None
 
     @cached_property
     def cluster(self) -> str:
@@ -143,6 +145,18 @@ class Batch:
     def again(self) -> RejectedRowsWriter:
         """What reads rejected rows a second time."""
         return RejectedRowsWriter(self.context, self.tablets)
+
+    def callback(self, spark: SparkSession) -> Callback:
+        """Return what Spark takes to call this object."""
+        self._callback = Callback(spark, self)
+        return self._callback
+
+    def release(self) -> None:
+        """Free what the query has kept; it has been stopped."""
+        if self._callback is not None:
+            self._callback.release(self.query.result())
+        if self.disk is not None:
+            self.disk.cleanup()
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Write the batch, or raise: then SPYT aborts the transaction and Spark ends the query."""

@@ -145,7 +145,7 @@ def start(
         rows = required_columns.verified(rows, "output", context.job.output_columns["output"])
         rows = context.guarantee.fenced(observed_writes(rows, "output"))
     writer = (
-        rows.writeStream.foreachBatch(batch)
+        rows.writeStream.foreachBatch(batch.callback(rows.sparkSession))
         .outputMode(context.job.kind.output_mode)
         .options(**spark_conf.filled(iter(spark_conf.WRITER[is_stateful]), values))
         .trigger(processingTime=f"{milliseconds} milliseconds")

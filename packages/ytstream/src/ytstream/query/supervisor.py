@@ -170,8 +170,7 @@ class QueryRunner:
             self._follow(query, batch)
         finally:
             _end(query)
-            if batch.disk is not None:
-                batch.disk.cleanup()
+            batch.release()
 
     def hear_stop(self) -> None:
         """Ask the ledger whether this process has to end; a cluster that is away says nothing."""
