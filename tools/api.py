@@ -46,7 +46,7 @@ TOP = """\
 Your files import these names from `ytstream`:
 
 ```python
-from ytstream import REJECTED, Column, Job, JobError, checked_state, latest
+from ytstream import REJECTED, Column, Job, JobError, checked_state, json_of, latest
 ```"""
 REJECTED = """\
 ## `REJECTED`
@@ -94,6 +94,7 @@ def page() -> str:
         REJECTED,
         *_functions(RUNTIME / "declaration/latest_per_key.py", ["latest"], "##"),
         *_functions(RUNTIME / "declaration/checked_state.py", ["checked_state"], "##"),
+        *_functions(RUNTIME / "connector/json_of.py", ["json_of"], "##"),
         "## `JobError`",
         _code(_signature(_method(errors, "JobError", "__init__"), "JobError")),
         f"{_doc(_find(errors, 'JobError'))}\n\n{ERRORS}",

@@ -18,6 +18,7 @@ PATIENCE_SECONDS = 900
 #: second reading and the compiled connector, which Spark 3.5 handles in its own way.
 SAMPLE = (
     "ytstream/tests/connector/test_connector.py::test_both_write_equal_tables_of_random_values",
+    "ytstream/tests/connector/test_json_of.py::test_a_job_reads_json_of_its_column_everywhere[own]",
     "ytstream/tests/faults/test_fixes_stateful.py::test_the_commits_reply_is_lost[window-fixed]",
     "ytstream/tests/faults/test_fixes_replaying.py::test_rows_trimmed_before_they_were_read[at_least_once-fixed]",
     "ytstream/tests/guarantees/test_one_to_one.py::test_a_plan_that_is_one_to_one_passes[2]",
@@ -36,6 +37,9 @@ SAMPLE = (
 #: A kill and a late commit with state, a queue that comes to a state, an older driver, a
 #: checkpoint on the disk, a maintenance, a long batch, a Spark that hangs.
 MORE = (
+    "ytstream/tests/connector/test_json_of.py::test_a_job_reads_json_of_its_column_everywhere[spyt]",
+    "ytstream/tests/connector/test_json_of.py::test_a_text_of_the_raw_column_is_refused",
+    "ytstream/tests/connector/test_json_of.py::test_a_job_that_calls_it_does_not_start_without_the_compiler",
     "ytstream/tests/rejected/test_limit.py::test_late_rows_of_few_groups_are_counted_each",
     "ytstream/tests/guarantees/test_one_to_one.py::test_a_refusal_that_can_be_accepted_says_how",
     "ytstream-tools/tests/submitting/test_submission.py::test_spark_submit_itself_takes_nothing_else_from_the_shell",

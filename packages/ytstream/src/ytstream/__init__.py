@@ -8,6 +8,7 @@ Importing this module has no effect on the process and loads neither Spark nor S
 """
 
 from .settings import client_import  # noqa: F401, I001 - before what imports ytsaurus-client
+from .connector.json_of import json_of
 from .declaration.checked_state import checked_state
 from .declaration.latest_per_key import latest
 from .errors import JobError, RestartableError
@@ -24,5 +25,6 @@ __all__ = [
     "RestartableError",
     "__version__",
     "checked_state",
+    "json_of",
     "latest",
 ]

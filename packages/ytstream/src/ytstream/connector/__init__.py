@@ -2,6 +2,7 @@
 
     choose_connector     our own reader and writer (``jvm/``), or SPYT's
     compile_java         compiles ``jvm/`` where it runs
+    json_of              an `any` column as JSON text
     java, java_home      the session's JVM, and the Java of this machine
     pyspark_internals    frames, sessions and queries: what PySpark keeps to itself
     spark_batch          a micro-batch: what it reads, and its plan, run once more

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from ..version import version_of
 from .java import Java, jvm_of
 from .spark_plan import analysed
 
@@ -24,13 +25,27 @@ def aggregated(column: Column, function: str, java: Java, *arguments: object) ->
 
     ``function`` is a class of Java that takes an expression and the arguments.
     """
-    import pyspark
+    made = java[function](_expression(column, java), *arguments)
+    return _column(made.toAggregateExpression(), column, java)
 
-    is_old, of_java = pyspark.__version__.startswith("3."), cast("Any", column._jc)
-    found = of_java.expr() if is_old else java[f"{_EXPRESSIONS}.expression"](of_java)
-    made = java[function](found, *arguments).toAggregateExpression()
-    of_expression = "org.apache.spark.sql.Column" if is_old else f"{_EXPRESSIONS}.column"
-    return type(column)(java[of_expression](made))
+
+def computed(column: Column, function: str, java: Java) -> Column:
+    """Return a column that a class of Java computes: it takes the expression of another one."""
+    return _column(java[function](_expression(column, java)), column, java)
+
+
+def _expression(column: Column, java: Java) -> Any:
+    of_java = cast("Any", column._jc)
+    return of_java.expr() if _is_old() else java[f"{_EXPRESSIONS}.expression"](of_java)
+
+
+def _column(expression: Any, like: Column, java: Java) -> Column:
+    of_expression = "org.apache.spark.sql.Column" if _is_old() else f"{_EXPRESSIONS}.column"
+    return type(like)(java[of_expression](expression))
+
+
+def _is_old() -> bool:
+    return version_of("pyspark").startswith("3.")
 
 
 def clock_pattern(spark: SparkSession) -> Any:

@@ -11,6 +11,7 @@ from .java import class_name, each
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 
 #: Spark's integers, and their bits.
@@ -49,6 +50,18 @@ class Expression:
     def has_watermark(self) -> bool:
         """Whether it is a column of the event time that a watermark is of, or of its window."""
         return self.column is not None and bool(self.jvm.metadata().contains(_WATERMARK))
+
+    @property
+    def type(self) -> DataType:
+        """The type of the expression's value."""
+        from pyspark.sql.types import _parse_datatype_json_string
+
+        return _parse_datatype_json_string(self.jvm.dataType().json())
+
+    @property
+    def sql(self) -> str:
+        """The expression as SQL."""
+        return str(self.jvm.sql())
 
     @property
     def literal(self) -> str:

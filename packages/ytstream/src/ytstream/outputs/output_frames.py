@@ -20,7 +20,7 @@ from ..job import REJECTED, Job, JobContext
 from ..schema import string_values
 from ..schema.columns import Column, key_of
 from ..schema.spark_types import line_of_tables, unwritable
-from . import required_columns, string_columns
+from . import any_columns, required_columns, string_columns
 
 #: Name of an output -> its rows.
 Frames = Mapping[str, DataFrame]
@@ -65,14 +65,16 @@ class OutputFrames:
     def transformed(self, events: DataFrame) -> DataFrame:
         """Return what transform() makes of the events."""
         more = [] if self.reference is None else [self.reference]
-        with user_function("transform()"):
-            rows = self.context.job.transform(events, *more)
+        job = self.context.job
+        with any_columns.prepared(events.sparkSession, job), user_function("transform()"):
+            rows = job.transform(events, *more)
         if not isinstance(rows, DataFrame):
             raise JobError(
                 f"transform() returns {rows!r}, wanted a DataFrame",
                 "return the rows",
                 code=ErrorCode.USER_CODE,
             )
+        any_columns.verify(rows, job, "transform()")
         return rows
 
     def split(self, rows: DataFrame) -> Frames:

@@ -16,7 +16,7 @@ from ..declaration.checked_state import is_checked
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, JobContext
-from ..outputs import required_columns
+from ..outputs import any_columns, required_columns
 from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_columns
 from ..outputs.sink import observed_writes, verify_sink
 from ..outputs.static_outputs import StaticTables
@@ -63,7 +63,10 @@ def flow_of(spark: SparkSession, context: JobContext, reference: DataFrame | Non
     if job.split is None:
         frames: Frames = {"output": rows}
     else:  # a frame of no rows: outputs() may count them, which a stream does not allow
-        frames = outputs.split(spark.createDataFrame([], rows.schema))
+        with any_columns.prepared(spark, job):
+            frames = outputs.split(spark.createDataFrame([], rows.schema))
+        for frame in frames.values():
+            any_columns.verify(frame, job, "outputs()")
         for name in (name for name in frames if name not in job.static):
             guarantee.admit_output(frames[name], settings)
     maker = "transform()" if job.split is None else "outputs()"

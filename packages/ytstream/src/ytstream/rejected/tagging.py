@@ -19,7 +19,7 @@ from ..connector.spark_plan import analysed
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext
-from ..outputs import row_json
+from ..outputs import any_columns, row_json
 from ..settings.job_settings import OWN
 from ..spark.source import INNER_POSITION
 from ..spark.spark_errors import cause
@@ -42,7 +42,7 @@ def tagged(events: DataFrame, context: JobContext) -> DataFrame:
     """
     job = context.job
     for reason, condition in job.reject.items():
-        _verify_condition(events, reason, condition)
+        _verify_condition(events, job, reason, condition)
     counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
     rows, spark = events.withColumn(REASON, _reason(job)), events.sparkSession
     if in_use(spark, context.settings)[0] != OWN:
@@ -96,15 +96,17 @@ def _reason(job: Job) -> Expression:
     return F.coalesce(*reasons)
 
 
-def _verify_condition(events: DataFrame, reason: str, condition: str) -> None:
+def _verify_condition(events: DataFrame, job: Job, reason: str, condition: str) -> None:
     name = f"REJECT[{reason!r}] in transform.py"
     try:
-        chosen = events.select(F.expr(condition).alias("wanted"))
-        kind = chosen.schema["wanted"].dataType
+        with any_columns.prepared(events.sparkSession, job):
+            chosen = events.select(F.expr(condition).alias("wanted"))
+            kind = chosen.schema["wanted"].dataType
     except PySparkException as error:
         raise JobError(
             f"{name}: {cause(str(error))}", "correct the condition", code=ErrorCode.REJECT
         ) from error
+    any_columns.verify(chosen, job, name, ErrorCode.REJECT)
     plan = analysed(chosen)
     is_of_rows = [n.name for n in plan.walk()] == [
         "Project",

@@ -75,6 +75,11 @@ def never_written(column: Column) -> str | None:
     return None
 
 
+def holds_any(columns: Sequence[Column]) -> bool:
+    """Return whether a column is `any`, or has it inside."""
+    return any(kind == "yson" for column in columns for _, kind in _kinds(column.type))
+
+
 def _kinds(type_: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
     """Yield the names of the types that a yt.type_info type is made of, and their depths."""
     kind = type_name(type_)

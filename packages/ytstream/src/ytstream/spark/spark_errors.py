@@ -24,7 +24,8 @@ _FATAL = (
     "[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE",
     "[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range",
     "Cannot find Spark field", "Cannot find YT columns", "cannot have null value",
-    "Required column", "Access denied", "[USER_RAISED_EXCEPTION]", _TOO_LONG, *STATE_FAILURES,
+    "Required column", "Access denied", "[USER_RAISED_EXCEPTION]", "json_of: ", _TOO_LONG,
+    *STATE_FAILURES,
 )  # fmt: skip
 
 #: What Java says of a native library that it cannot load, first and later.
