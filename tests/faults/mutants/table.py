@@ -123,16 +123,14 @@ LEDGER: Sequence[Mutant] = (
         "the head is read in the first batch of a query and then remembered",
         _of(
             "query/batch.py",
-            "        return verify_head(self.context, select, self.epoch, self.cluster, number)\n",
-            '        known = self.__dict__.setdefault("known", set())\n'
-            "        if self.epoch in known:\n"
-            "            head = read_head(self.context.settings.ledger, select)\n"
-            "            assert head is not None\n"
-            "            return head\n"
-            "        known.add(self.epoch)\n"
-            "        return verify_head(self.context, select, self.epoch, self.cluster, number)\n",
+            "    head = verify_epoch(read_head(settings.ledger, select), mine)\n",
+            '    known = verify_head.__dict__.setdefault("known", set())\n'
+            "    if mine in known and (head := read_head(settings.ledger, select)) is not None:\n"
+            "        return head\n"
+            "    known.add(mine)\n"
+            "    head = verify_epoch(read_head(settings.ledger, select), mine)\n",
         ),
-        f"{_FAULTS}/test_older_drivers.py",
+        SEQUENCES,
     ),
     _mutant(
         "the epoch is not verified in the batch",
