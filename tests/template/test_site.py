@@ -153,5 +153,5 @@ def test_each_cell_about_an_alternative_has_its_source() -> None:
 
 
 def test_ten_words_are_ten() -> None:
-    page = (ROOT / "docs/words.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
     assert len(re.findall(r"^\| \*\*", page, re.MULTILINE)) == 10

@@ -1,4 +1,4 @@
-"""A job that was written by hand is taken over: docs/moving.md."""
+"""A job that was written by hand is taken over: docs/from-spyt.md."""
 
 from __future__ import annotations
 
