@@ -181,7 +181,7 @@ def dropped(configured: Mapping[str, Any], answered: Mapping[str, Any]) -> list[
     if all(name in answered for name in lost):
         return []
     others = [name for name in lost if name not in wrong]
-    more = f"cookiecutter would also drop {', '.join(others)}, which come after it"
+    more = f"cookiecutter would also drop the answers after it: {', '.join(others)}"
     return [_not_offered(name, configured[name], options[name]) for name in wrong] + (
         [more] if others else []
     )

@@ -132,7 +132,7 @@ WRONG = {"license": "Apache Software License 2.0", "yt_proxy": "hume", "ci": "gi
     ("by", "given", "said"),
     [
         ("--config-file", WRONG, 'license "Apache Software License 2.0" is not a choice. Give one'),
-        ("COOKIECUTTER_CONFIG", WRONG, "cookiecutter would also drop yt_proxy, ci,"),
+        ("COOKIECUTTER_CONFIG", WRONG, "would also drop the answers after it: yt_proxy, ci"),
         ("--config-file", {"spark_version": 4.1}, 'is not text. Write it in quotes: "4.1"'),
         ("--config-file", {"ci": ["jenkins"]}, "ci \"['jenkins']\" is not a choice"),
     ],

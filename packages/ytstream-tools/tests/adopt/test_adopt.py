@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from tests.support.examples import example
 from tests.support.helpers import fails_with
 from tests.support.project import generate
 from tests.support.queues import make_queue
-from ytstream import Column, Job
+from ytstream import Column, Job, cli
 from ytstream.cluster.client import Client, explained
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.schema.columns import resolved
@@ -399,7 +401,136 @@ def test_a_file_may_have_what_other_programs_write(tmp_path: Path) -> None:
     )
     found = file_source.read(file, 10, Take.NEWEST)
     assert [row["t"] for row in found.rows] == ["two\u2028lines", "\x85"]
-    assert {column.name: column.type for column in found.columns} == {"t": ti.Utf8, "n": ti.Double}
+
+
+BIG = 340282366920938463463374607431768211455
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "type_", "values"),
+    [
+        ("codes.csv", "01234\n00007", ti.Utf8, ["01234", "00007"]),
+        ("ids.csv", "1234567890123456789\n-1", ti.Int64, [1234567890123456789, -1]),
+        ("ids.csv", "18446744073709551615\n0", ti.Uint64, [2**64 - 1, 0]),
+        ("ids.csv", f"{BIG}\n1", ti.Utf8, [str(BIG), "1"]),
+        ("prices.csv", "1.50\n2.00", ti.Double, [1.5, 2.0]),
+        ("prices.csv", "1\n2.5", ti.Double, [1.0, 2.5]),
+        ("versions.csv", "1.10\n1.1", ti.Utf8, ["1.10", "1.1"]),
+        ("precise.csv", "0.12345678901234567890\n1", ti.Utf8, ["0.12345678901234567890", "1"]),
+        ("numbers.csv", "1\nNA", ti.Int64, [1, None]),
+        ("countries.csv", "NA\nDE", ti.Utf8, ["NA", "DE"]),
+        ("n.jsonl", f'{{"x": {BIG}}}\n{{"x": 1.5}}', ti.Utf8, [str(BIG), "1.5"]),
+        ("n.jsonl", '{"x": 9007199254740993}\n{"x": 1.5}', ti.Utf8, ["9007199254740993", "1.5"]),
+        ("n.jsonl", '{"x": 18446744073709551615}\n{"x": 1}', ti.Uint64, [2**64 - 1, 1]),
+        ("n.jsonl", '{"x": 0.12345678901234567890}', ti.Utf8, ["0.12345678901234567890"]),
+        ("n.jsonl", f'{{"x": [{BIG}, 1]}}', ti.Yson, [[str(BIG), 1]]),
+    ],
+)
+def test_every_value_of_a_file_comes_back_the_same(
+    name: str, lines: str, type_: Any, values: list[Any], tmp_path: Path
+) -> None:
+    header = "x\n" if name.endswith(".csv") else ""
+    (file := tmp_path / name).write_text(f"{header}{lines}\n")
+    found = file_source.read(file, 10, Take.NEWEST)
+    assert [column.type for column in found.columns] == [type_]
+    assert [row["x"] for row in found.rows] == values
+    assert [*map(yson_rows.line_of, found.rows)]
+    assert [note.partition(":")[0] for note in found.notes] == ["x"] * (name == "numbers.csv")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_of_a_file_is_found(separator: str, tmp_path: Path) -> None:
+    lines = [["id", "price"], ["1", "2,5" if separator != "," else '"2,5"']]
+    (file := tmp_path / "rows.csv").write_text("\n".join(map(separator.join, lines)))
+    assert file_source.read(file, 10, Take.NEWEST).rows == [{"id": 1, "price": "2,5"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "said"),
+    [
+        ("a.csv", "a,b\n1,2\n1,2,3\n", 3, "3 fields, but the header has 2"),
+        ("a.csv", 'a,b\n"1\n2",2\n\n1\n', 5, "1 field, but the header has 2"),
+        ("a.csv", "a,b,a\n1,2,3\n", 1, "2 columns are named 'a'"),
+        ("a.csv", "a;b,c\n1;2,3\n", 1, "not clear whether a comma or a semicolon"),
+        ("a.csv", 'a,b\n1,"2\n', 2, "unexpected end of data"),
+        ("a.csv", b"a,b\n1,\xff\n", 2, "0xff is not UTF-8"),
+        ("a.jsonl", '{"a": 1}\n{"a": 1, "a": 2}\n', 2, "the name 'a' twice"),
+        ("a.jsonl", '{"a": 1}\n\n{"a": "\\ud800"}\n', 3, "column 'a' has \\ud800, one half"),
+        ("a.jsonl", "[1]\n", 1, "not an object"),
+    ],
+)
+def test_a_line_that_does_not_fit_is_named(
+    name: str, text: str | bytes, line: int, said: str, tmp_path: Path
+) -> None:
+    (file := tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with fails_with(ErrorCode.FILE) as caught:
+        file_source.read(file, 10, Take.NEWEST)
+    assert f"{file}, line {line}: " in caught.value.message
+    assert said in caught.value.message
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "names", "said"),
+    [
+        ("transactional", ["$ip"], "'$ip'"),
+        ("transactional", ["n" * 300], "'nnn"),
+        ("transactional", [f"c{number}" for number in range(1_100)], "1100 columns"),
+        ("idempotent", [f"c{number}" for number in range(1_023)], "adds tablet_index, row_index"),
+    ],
+)
+def test_columns_that_no_table_can_have_are_refused(
+    guarantee: str, names: list[str], said: str, tmp_path: Path
+) -> None:
+    (file := tmp_path / "rows.csv").write_text(f"{','.join(names)}\n{'1,' * len(names)}"[:-1])
+    source = file_source.read(file, 10, Take.NEWEST)
+    with fails_with(ErrorCode.USAGE) as caught:
+        adoption.starter_of(_job(guarantee=guarantee), source, (), ())
+    assert said in caught.value.message
+
+
+@pytest.mark.parametrize("damage", ["names", "syntax", "gone"])
+def test_adopt_repairs_a_project_whose_tables_are_damaged(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = generate(tmp_path)
+    monkeypatch.syspath_prepend(project / "src")
+    monkeypatch.chdir(project)
+    tables = project / "src/bids_stream/tables.py"
+    text = tables.read_text()
+    if damage == "gone":
+        tables.unlink()
+    else:
+        broken = {
+            "names": text.replace('"auction"', '"$auction"'),
+            "syntax": text + "\nQUEUE = [\n",
+        }
+        tables.write_text(broken[damage])
+    (file := tmp_path / "rows.jsonl").write_text('{"id": "a"}\n{"id": "b"}\n')
+    words = ["--config", "config/local.toml", "--from", str(file), "--overwrite"]
+    with _fresh_imports():
+        assert cli.run("bids_stream", _job_of_project, ["tables", *words[:2]]) == 1
+    with _fresh_imports():
+        assert cli.run("bids_stream", _job_of_project, ["adopt", *words]) == 0
+    assert [column.name for column in _tables(project)["QUEUE"]] == ["id"]
+    with _fresh_imports():
+        assert cli.run("bids_stream", _job_of_project, ["tables", *words[:2]]) == 0
+
+
+def _job_of_project() -> Job:
+    found: Job = importlib.import_module("bids_stream.job").JOB
+    return found
+
+
+@contextmanager
+def _fresh_imports() -> Iterator[None]:
+    """Import the project's package from its files, and forget it."""
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "bids_stream"]:
+            del sys.modules[name]
 
 
 def test_a_file_that_is_none_or_empty_or_damaged_is_refused(tmp_path: Path) -> None:
@@ -457,7 +588,12 @@ def test_rows_of_partitions_are_interleaved_as_a_job_reads_them() -> None:
 @pytest.mark.spark
 def test_a_parquet_file_keeps_its_types(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "written"
-    text = "1 AS n, 'a' AS t, TIMESTAMP '2024-01-01 00:00:00Z' AS at, 1.50BD AS d, map(1, 2) AS m"
+    text = (
+        "1 AS n, 'a' AS t, TIMESTAMP '2024-01-01 00:00:00Z' AS at, 1.50BD AS d, map(1, 2) AS m, "
+        "TIMESTAMP_NTZ '2024-01-01 00:00:00' AS local, DATE '1969-12-31' AS day, "
+        "TIMESTAMP '1969-12-31 23:59:59Z' AS early, named_struct('a', 1, 'b', 'x') AS s, "
+        "DATE '2024-01-01' AS today, INTERVAL '1' DAY AS pause"
+    )
     spark.sql(f"SELECT {text}").coalesce(1).write.parquet(f"file://{folder}")
     (file,) = folder.glob("*.parquet")
     found = file_source.read(file, 10, Take.NEWEST)
@@ -467,6 +603,47 @@ def test_a_parquet_file_keeps_its_types(spark: SparkSession, tmp_path: Path) -> 
         "t": ti.Utf8,
         "at": ti.Timestamp,
         "d": ti.Decimal(3, 2),
+        "m": ti.Dict[ti.Int32, ti.Optional[ti.Int32]],
+        "local": ti.Timestamp,
+        "day": ti.Date32,
+        "early": ti.Timestamp64,
+        "s": ti.Struct["a" : ti.Optional[ti.Int32], "b" : ti.Optional[ti.Utf8]],
+        "today": ti.Date,
     }
-    assert [column.name for column in found.left_out] == ["m"]
-    assert found.rows[0]["at"] == START
+    (row,) = found.rows
+    assert [column.name for column in found.left_out] == ["pause"]
+    assert row["at"] == row["local"] == START
+    assert (row["day"], row["early"], row["today"]) == (-1, -1_000_000, START // 86_400_000_000)
+    assert (row["m"], row["s"]) == ([[1, 2]], {"a": 1, "b": "x"})
+    yson_rows.line_of(row)
+
+
+@pytest.mark.spark
+def test_nanoseconds_of_a_parquet_file_are_a_number(spark: SparkSession, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    nanoseconds = START * 1_000 + 1
+    column = pyarrow.array([nanoseconds], pyarrow.timestamp("ns", tz="UTC"))
+    parquet.write_table(pyarrow.table({"at": column}), file := tmp_path / "rows.parquet")
+    found = file_source.read(file, 10, Take.NEWEST)
+    assert [column.type for column in found.columns] == [ti.Int64]
+    assert found.rows == [{"at": nanoseconds}]
+
+
+@pytest.mark.spark
+def test_a_parquet_file_that_spark_cannot_read_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (file := tmp_path / "rows.parquet").write_bytes(b"PAR1")
+    with fails_with(ErrorCode.FILE):
+        file_source.read(file, 10, Take.NEWEST)
+    arrays = [pyarrow.array([1]), pyarrow.array([2])]
+    parquet.write_table(pyarrow.Table.from_arrays(arrays, names=["a", "a"]), file)
+    with fails_with(ErrorCode.FILE) as caught:
+        file_source.read(file, 10, Take.NEWEST)
+    assert "COLUMN_ALREADY_EXISTS" in caught.value.message
+    parquet.write_table(pyarrow.Table.from_arrays(arrays, names=["Id", "id"]), file)
+    found = file_source.read(file, 10, Take.NEWEST)
+    assert [column.name for column in found.left_out] == ["id"]

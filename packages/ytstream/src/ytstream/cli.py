@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +18,7 @@ from .cluster import abort_own_operation
 from .cluster.client import Client, connect, explained
 from .commands.command import Command, RequiredTables
 from .commands.registry import LAPTOP_PACKAGES, Registry, registry, remedy
-from .declaration import user_errors
+from .declaration import outline, user_errors
 from .declaration.validation import verify, verify_configuration
 from .errors import JobError, RestartableError, SupersededError
 from .errors.error_codes import ErrorCode
@@ -47,6 +48,8 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
         return 1
     given = parser(package, known).parse_args(words)
     command = known.commands[given.command]
+    if command.writes_tables:
+        import_job = partial(_sound_or_outlined, import_job, package, command.name)
     if not command.starts_jvm:
         return _command(import_job, command, given)
     # Before the job imports pyspark, whose types and readers SPYT extends (spyt/__init__.py).
@@ -64,7 +67,8 @@ def _command(import_job: Callable[[], Job], command: Command, given: argparse.Na
         verify(declared := user_errors.imported(import_job))
         loaded.append(settings := load(given.config))
         job = declared.reading(len(settings.queues))
-        verify_configuration(job, settings, guarantee_of(job))
+        if not command.writes_tables:
+            verify_configuration(job, settings, guarantee_of(job))
         if command.offline is not None:
             with explained(settings):
                 return command.offline(job, settings, given.config)
@@ -80,6 +84,19 @@ def _command(import_job: Callable[[], Job], command: Command, given: argparse.Na
     if command.starts_cluster:
         environment.leave_clusters()
     return reported(command.name, work, ended)
+
+
+def _sound_or_outlined(import_job: Callable[[], Job], package: str, command: str) -> Job:
+    """Return the job, or as much of it as job.py says where the rest of the package is damaged."""
+    try:
+        verify(job := user_errors.imported(import_job))
+        return job
+    except JobError as error:
+        outlined = outline.of(package)
+        if outlined is None:
+            raise
+        print(f"{error.message}\n  -> `{command}` goes on without it", file=sys.stderr)
+        return outlined
 
 
 def reported(

@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ytstream.declaration.validation import MOST_COLUMNS
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Job
-from ytstream.schema.columns import Column, spelled, type_name
+from ytstream.schema.columns import Column, resolved, spelled, type_name
 from ytstream.schema.string_values import shown
 from ytstream.text_table import counted
 
@@ -24,7 +25,7 @@ from ..demo import yson_rows
 from ..demo.event_times import UNITS, microseconds
 from ..demo.event_times import text as time_text
 from ..demo.saved_rows import period_us
-from . import masks, owned_files, proposals
+from . import masks, owned_files, proposals, tables_file
 from .proposals import EventTime
 from .source_rows import SourceRows, verify_known
 from .starter_files import Starter
@@ -35,6 +36,8 @@ _DAY = 86_400_000_000
 ROWS = "sample/rows.yson"
 #: Rows and columns of the preview, and the width of a value.
 _ROWS, _COLUMNS, _VALUE = 5, 6, 24
+#: The most letters of a column's name in an error.
+_NAME = 60
 
 Ask = Callable[[str], bool]
 
@@ -62,12 +65,35 @@ def starter_of(
         raise JobError(
             f"{source.origin}: no column is left", "leave fewer columns out", code=ErrorCode.USAGE
         )
+    _verify_limits(job, source)
     found = proposals.of(source.columns, source.rows)
     starter = Starter(job, source, found, masked, found.first_us)
     if not starter.uses_time or found.event_time is None:
         return starter
     start_us, pace = _repetition(found.event_time, len(source.rows))
     return replace(starter, start_us=start_us, pace=pace)
+
+
+def _verify_limits(job: Job, source: SourceRows) -> None:
+    """Raise JobError for columns that no table of YTsaurus can have: nothing is written then."""
+    for column in source.columns:
+        try:
+            resolved("QUEUE", [column])
+        except JobError as error:
+            name = column.name if len(column.name) <= _NAME else f"{column.name[:_NAME]}..."
+            raise JobError(
+                f"{source.origin}: no table can have the column {name!r}: {error.remedy}",
+                "rename the column in the file",
+                code=ErrorCode.USAGE,
+            ) from error
+    keys = guarantee_of(job).key(job.queue_count) or ()
+    if (count := len(source.columns)) > MOST_COLUMNS - len(keys):
+        raise JobError(
+            f"{source.origin}: {count} columns. A row of a YTsaurus table has at most "
+            f"{MOST_COLUMNS} values" + (f", and the job adds {', '.join(keys)}" if keys else ""),
+            "leave columns out: WITHOUT=COLUMN,...",
+            code=ErrorCode.USAGE,
+        )
 
 
 def _of_position(job: Job, source: SourceRows) -> set[str]:
@@ -101,16 +127,19 @@ def planned(root: Path, starter: Starter) -> list[PlannedFile]:
 
     package = f"src/{starter.job.package}"
     tables, transform = f"{package}/tables.py", f"{package}/transform.py"
+    lost = "is overwritten"
     # The outputs and the logic go together.
     is_new = starter.has_logic and not (edited(tables) or edited(transform))
+    kept = None if is_new else tables_file.with_queue(root / tables, starter)
+    is_new = kept is None
     files = list[PlannedFile]()
-    if is_new:
-        files += [_python(tables, starter.tables()), _python(transform, starter.transform())]
+    if kept is None:
+        files += [
+            _python(tables, starter.tables(), lost if edited(tables) else ""),
+            _python(transform, starter.transform(), lost if edited(transform) else ""),
+        ]
     else:
-        text = (root / tables).read_text(encoding="utf-8")
-        new = owned_files.with_import(owned_files.with_list(text, "QUEUE", starter.queue()))
-        files.append(_python(tables, new, "its QUEUE is replaced" if edited(tables) else ""))
-    lost = "is overwritten"
+        files.append(_python(tables, kept, "its QUEUE is replaced" if edited(tables) else ""))
     files.append(
         _python("sample/rows.py", starter.rows(), lost if edited("sample/rows.py") else "")
     )
@@ -193,6 +222,8 @@ def show(console: Console, starter: Starter, files: Sequence[PlannedFile]) -> No
         console.print(f"and {more} more column{'s' * (more > 1)}")
     for left in source.left_out:
         console.print(f"left out: {left.name}, {left.type}: {left.why}", markup=False)
+    for note in source.notes:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
     for line in _proposed(starter):
         console.print(f"proposal: {line}", markup=False, soft_wrap=True)
     for file in files:

@@ -5,11 +5,7 @@ A file of Parquet has types. In the others a column gets the type of its values.
 
 from __future__ import annotations
 
-import csv
-import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +17,14 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.schema.columns import Column
 from ytstream.schema.string_values import is_string
 
-from ..demo import yson_rows
-from ..testing.type_conversion import conversion
+from ..demo import sample_types, yson_rows
+from . import csv_rows, json_rows, parquet_rows
+from .json_rows import LongNumber
 from .queue_source import Take
 from .source_rows import Row, SourceRows, split
 
-_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
-_FLOAT = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+#: The columns, the rows, and what a person has to know about their values.
+_Read = tuple[list[Column], list[Row], list[str]]
 
 
 def read(file: Path, count: int, take: Take) -> SourceRows:
@@ -42,8 +39,8 @@ def read(file: Path, count: int, take: Take) -> SourceRows:
     if not file.is_file():
         raise JobError(f"{file} does not exist", "correct FROM", code=ErrorCode.FILE)
     try:
-        columns, rows = read_as(file)
-    except (OSError, ValueError, csv.Error) as error:
+        columns, rows, notes = read_as(file)
+    except (OSError, ValueError, RecursionError) as error:
         raise JobError(
             f"{file} cannot be read: {error}", "correct it", code=ErrorCode.FILE
         ) from error
@@ -54,7 +51,9 @@ def read(file: Path, count: int, take: Take) -> SourceRows:
     chosen = _chosen(rows, count, take)
     plain = [{n: row.get(n) for n in row if n in names} for row in chosen]
     whole = [{name: row.get(name) for name in names} for row in plain]
-    return SourceRows(file.name, kept, left, whole, "the last" if take is Take.NEWEST else "spread")
+    sample_types.verify(str(file), kept, whole, str(file))
+    choice = "the last" if take is Take.NEWEST else "spread"
+    return SourceRows(file.name, kept, left, whole, choice, notes)
 
 
 def _chosen(rows: Sequence[Row], count: int, take: Take) -> Sequence[Row]:
@@ -63,113 +62,58 @@ def _chosen(rows: Sequence[Row], count: int, take: Take) -> Sequence[Row]:
     return [rows[number * len(rows) // count] for number in range(count)]
 
 
-def _jsonl(file: Path) -> tuple[list[Column], list[Row]]:
-    rows = []
-    # Not splitlines(): it also splits at characters that a text of JSON may have.
-    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise ValueError(f"line {number}: {error}") from error
-        if not isinstance(row, dict):
-            raise ValueError(f"line {number} is not an object")
-        rows.append(row)
-    return _typed(rows)
+def _jsonl(file: Path) -> _Read:
+    return *_typed(json_rows.read(file)), []
 
 
-def _yson(file: Path) -> tuple[list[Column], list[Row]]:
-    return _typed(yson_rows.read(file, "give a list of rows: yt read-table --format yson"))
+def _yson(file: Path) -> _Read:
+    return *_typed(yson_rows.read(file, "give a list of rows: yt read-table --format yson")), []
 
 
-def _csv(file: Path) -> tuple[list[Column], list[Row]]:
-    """Read texts; a column whose texts are all numbers has numbers, and an empty text is null."""
-    with file.open(newline="", encoding="utf-8-sig") as opened:
-        reader = csv.DictReader(opened)
-        texts = [{str(name): value or None for name, value in row.items()} for row in reader]
-    names = [str(name) for name in reader.fieldnames or ()]
-    to = {name: _reader_of([row[name] for row in texts]) for name in names}
-    rows = [
-        {name: None if row[name] is None else to[name](row[name]) for name in names}
-        for row in texts
-    ]
-    return _typed(rows)
+def _csv(file: Path) -> _Read:
+    names, rows, notes = csv_rows.read(file)
+    return *_typed(rows, names), notes
 
 
-def _reader_of(values: Iterable[str | None]) -> Callable[[Any], Any]:
-    present = [value for value in values if value is not None]
-    if present and all(map(_WHOLE.fullmatch, present)):
-        return int
-    return float if present and all(map(_FLOAT.fullmatch, present)) else str
+def _parquet(file: Path) -> _Read:
+    return *parquet_rows.read(file), []
 
 
-def _parquet(file: Path) -> tuple[list[Column], list[Row]]:
-    """Read the file by Spark, which is installed anyway."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
-
-    spark = SparkSession.getActiveSession()
-    opened = (
-        spark
-        or SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    try:
-        frame = opened.read.parquet(file.resolve().as_uri())
-        columns = [Column(field.name, _of_spark(field.dataType)) for field in frame.schema]
-        rows = frame.collect()
-    except PySparkException as error:
-        raise ValueError(str(error).splitlines()[0]) from error
-    finally:
-        if spark is None:
-            opened.stop()
-    back = {column.name: conversion(column.type).from_spark for column in split(columns)[0]}
-    made = [{name: back[name](row[name]) for name in back} for row in rows]
-    return columns, made
-
-
-def _of_spark(kind: Any) -> Any:
-    """Return the type of YTsaurus for a type of Spark; one that has none is left out later."""
-    from pyspark.sql import types
-
-    scalars: Mapping[type, Any] = {
-        types.ByteType: ti.Int8,
-        types.ShortType: ti.Int16,
-        types.IntegerType: ti.Int32,
-        types.LongType: ti.Int64,
-        types.FloatType: ti.Float,
-        types.DoubleType: ti.Double,
-        types.BooleanType: ti.Bool,
-        types.StringType: ti.Utf8,
-        types.BinaryType: ti.String,
-        types.DateType: ti.Date,
-        types.TimestampType: ti.Timestamp,
-        types.TimestampNTZType: ti.Timestamp,
-    }
-    if isinstance(kind, types.DecimalType):
-        return ti.Decimal(kind.precision, kind.scale)
-    if isinstance(kind, types.ArrayType):
-        return ti.List[ti.Optional[_of_spark(kind.elementType)]]
-    return scalars.get(type(kind), ti.Null)
-
-
-def _typed(rows: Sequence[Row]) -> tuple[list[Column], list[Row]]:
+def _typed(rows: Sequence[Row], names: Sequence[str] = ()) -> tuple[list[Column], list[Row]]:
     """Return columns that all rows fit; a column is required if no row lacks its value."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = []
-    for name in names:
+    columns, to = [], dict[str, Callable[[Any], Any]]()
+    for name in names or dict.fromkeys(name for row in rows for name in row):
         values = [row[name] for row in rows if row.get(name) is not None]
-        is_required = len(values) == len(rows)
-        columns.append(Column(name, _type_of(values), required=is_required))
-    floats = {column.name for column in columns if column.type == ti.Double}
-    made = [
-        {n: float(v) if n in floats and v is not None else v for n, v in row.items()}
-        for row in rows
-    ]
+        type_, to[name] = _fitting(values)
+        columns.append(Column(name, type_, required=len(values) == len(rows)))
+    made = [{n: v if v is None else to[n](v) for n, v in row.items()} for row in rows]
     return columns, made
+
+
+def _fitting(values: Sequence[Any]) -> tuple[Any, Callable[[Any], Any]]:
+    """Return a type, and what makes the values those of the type. No number becomes another one."""
+    type_ = _type_of(values)
+    if not values or not all(map(_is_number, values)) or type_ in (ti.Int64, ti.Uint64):
+        return type_, _unchanged
+    if any(isinstance(value, LongNumber) or _loses_digits(value) for value in values):
+        return ti.Utf8, _as_text
+    return ti.Double, float
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | LongNumber) and not isinstance(value, bool)
+
+
+def _loses_digits(value: float) -> bool:
+    return isinstance(value, int) and float(value) != value
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _as_text(value: Any) -> str:
+    return str(int(value) if isinstance(value, YsonUint64) else value)
 
 
 def _type_of(values: Sequence[Any]) -> Any:
@@ -184,13 +128,10 @@ def _type_of(values: Sequence[Any]) -> Any:
         return ti.Int64
     if are(int) and min(values) >= 0 and max(values) < 2**64:
         return ti.Uint64
-    if are(int, float):
-        return ti.Double
     if all(map(is_string, values)):
         return ti.Utf8 if are(str) else ti.String
     if are(list):
-        items = [item for value in values for item in value]
-        inner = _type_of([item for item in islice(items, 10_000) if item is not None])
+        inner = _type_of([item for value in values for item in value if item is not None])
         return ti.List[ti.Optional[inner]] if inner in (ti.Int64, ti.Utf8) else ti.Yson
     return ti.Yson
 

@@ -37,7 +37,10 @@ def examples(root: Path) -> Mapping[str, str]:
 def is_edited(root: Path, path: str, known: Mapping[str, str]) -> bool:
     """Return whether the file has something of the user's in it."""
     file = root / path
-    return file.exists() and known.get(path) != digest(file.read_text(encoding="utf-8"))
+    if not file.exists():
+        return False
+    # A file that is not UTF-8 is not ours.
+    return known.get(path) != digest(file.read_text(encoding="utf-8", errors="replace"))
 
 
 def with_list(source: str, name: str, text: str, key: str | None = None) -> str:

@@ -36,6 +36,8 @@ class SourceRows:
     rows: Sequence[Row]
     #: How the rows were chosen, for a person.
     choice: str = ""
+    #: What a person has to know about the values.
+    notes: Sequence[str] = ()
 
     def without(self, names: Collection[str], why: str) -> SourceRows:
         """Return it without some columns, and with the reason."""

@@ -77,6 +77,7 @@ COMMAND = Command(
     run=_run,
     arguments=_arguments,
     tables=RequiredTables.NONE,
+    writes_tables=True,
     without_cluster=_without_cluster,
     names_cluster=lambda given: given.file is None,
 )

@@ -56,6 +56,8 @@ class Command:
     changes: str = ""
     #: Whether the command starts a cluster of its own, so that no variable may name another.
     starts_cluster: bool = False
+    #: Whether the command writes tables.py, so that it also runs where tables.py is damaged.
+    writes_tables: bool = False
     #: Runs once the cluster is connected, before the tables are verified.
     before: Callable[[JobContext], None] | None = None
     #: Answers without a cluster where it returns an exit code: a dry run that asks nothing.
