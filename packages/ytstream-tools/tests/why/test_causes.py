@@ -30,6 +30,7 @@ from ytstream.recovery import job_ownership
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.lock import InstanceLock
 from ytstream.recovery.stop_request import tell_end
+from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools.why import causes, facts, report
 
 #: In every row and in the token: neither may come out anywhere.
@@ -231,6 +232,11 @@ def _clock_ahead(job: Job) -> None:
     _batch(job, timedelta(hours=2))
 
 
+def _cluster_hangs(job: Job) -> None:
+    """It takes requests and answers none: `why` gives up after the first one."""
+    job.cluster.client.faults.add(action="delay", times=None)
+
+
 def _stopped(job: Job) -> None:
     job.end(said="stopped")
 
@@ -245,6 +251,12 @@ def _killed(job: Job) -> None:
 
 def _behind(job: Job) -> None:
     send(job.context, 400)
+    for number in range(2, 5):  # each takes all of the time
+        begun = NOW - timedelta(seconds=2 * (6 - number))
+        done = BatchRow({job.queue: {0: (0, 10)}}, {}, begun, begun + timedelta(seconds=2))
+        write_rows(job.context, batch_row(Head(epoch=3, batch=number, number=number), done))
+    job.write(number=4)
+    job.configure(submit=SubmitSection(executors=4))
 
     def later(found: facts.Facts) -> facts.Facts:
         assert found.status is not None
@@ -291,6 +303,7 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _no_rows: "idle",
     _clock_ahead: "clock",
     _cluster_away: "outage",
+    _cluster_hangs: "outage",
     _queue_unmounted: "unmounted",
     _output_gone: "missing",
     _consumer_back: "consumer",
@@ -318,8 +331,10 @@ def test_what_was_done_is_named_first(job: Job, provoke: Callable[[Job], None]) 
     # What a fault brings with it may be told as well, another fault may not.
     allowed = {PROVOKED[provoke], "killed", "never", "rights"} if not cause.is_healthy else set()
     assert {one.name for one, _ in known} <= allowed | healthy
-    said = report.text(found, known) + json.dumps(report.ticket(found))
-    assert MARK not in said
+    shown, ticket = report.text(found, known), json.dumps(report.ticket(found))
+    assert MARK not in ticket
+    # A person on call needs the message of the failure: it names the row or its place.
+    assert (MARK in shown) == (provoke is _failed)
 
 
 def test_a_cause_that_is_not_known_leaves_a_ticket_without_rows_and_secrets(

@@ -6,13 +6,20 @@ from ytstream.commands.command import Command, RequiredTables
 from ytstream.job import JobContext
 
 
+def _once(unconnected: JobContext, given: argparse.Namespace) -> int | None:
+    """Print them without connecting first: a cluster that does not answer is a figure, too."""
+    from ..status import prometheus
+
+    if not given.once:
+        return None
+    print(prometheus.once(unconnected), end="")
+    return 0
+
+
 def _run(context: JobContext, given: argparse.Namespace) -> None:
     from ..status import prometheus
 
-    if given.once:
-        print(prometheus.once(context), end="")
-    else:
-        prometheus.serve(context, given.address, given.port)
+    prometheus.serve(context, given.address, given.port)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +33,7 @@ COMMAND = Command(
     name="metrics",
     help="Serve lag, rows, batches and state to Prometheus. Needs no driver.",
     run=_run,
+    without_cluster=_once,
     arguments=_arguments,
     tables=RequiredTables.MOUNTED,
 )

@@ -144,10 +144,9 @@ class Collector:
 
 
 def once(context: JobContext) -> str:
-    """Return the text of one reading. Raises what the reading raises."""
-    found = [*samples(context, job_status.read(context))]
+    """Return the text of one reading; of a cluster that does not answer, that it is not up."""
     registry = prometheus_client.CollectorRegistry()
-    registry.register(Collector(context.job.name, lambda: found))
+    registry.register(collector(context))
     return str(prometheus_client.generate_latest(registry).decode())
 
 

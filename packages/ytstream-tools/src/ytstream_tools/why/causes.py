@@ -16,12 +16,14 @@ from ytstream.recovery.lock import PING_SECONDS
 from ytstream.text_table import counted, duration
 
 from ..status.alert_limits import (
-    LATE_SECONDS,
     REJECTED_SHARE,
     STALLED_SECONDS,
 )
 from ..status.job_status import ProcessState
+from ..submitting.version_history import StartState
+from . import slowness
 from .facts import Attempt, Facts
+from .finding import Finding
 
 #: A clock that differs by less changes nothing that anybody would notice.
 _CLOCK_SECONDS = 30.0
@@ -37,15 +39,6 @@ _MEMORY_LIMIT = 1200
 _HEAP_FULL = 52
 #: EAbortReason::Preemption as the API spells it (YTsaurus, yt/yt/client/scheduler/public.h).
 _PREEMPTION = "preemption"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A cause that the facts speak for."""
-
-    said: str
-    #: What to do: commands, or whom to ask.
-    do: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -170,7 +163,7 @@ def _trimmed(found: Facts) -> Finding | None:
         + ", ".join(f"{one.queue} partition {one.number}" for one in lost),
         ("these rows are lost: tell whoever reads the outputs",
          'set on_data_loss = "skip" in the configuration, then '
-         f"{found.make('submit')}: it continues after the gap",
+         f"{found.start}: it continues after the gap",
          "ask the queue's owner for a longer retention"),
     )  # fmt: skip
 
@@ -196,7 +189,7 @@ def _proxies(found: Facts) -> Finding | None:
     return Finding(
         f"no RPC proxy has the role {found.settings.proxy_role!r}",
         ("ask the administrators to bring it back, or correct `proxy_role` in the configuration, "
-         f"then {found.make('submit REPLACE=1')}",),
+         f"then {found.replace}",),
     )  # fmt: skip
 
 
@@ -267,7 +260,7 @@ def _memory(found: Facts) -> Finding | None:
             return Finding(
                 said,
                 (f"raise {of}_memory under [submit] of the configuration, or lower "
-                 f"max_rows_per_partition, then {found.make('submit REPLACE=1')}",),
+                 f"max_rows_per_partition, then {found.replace}",),
             )  # fmt: skip
     return None
 
@@ -311,10 +304,26 @@ def _failed(found: Facts) -> Finding | None:
     if status is None or status.process != ProcessState.FAILED:
         return None
     return Finding(
-        f"the job ended with the error [{found.end_code}]",
-        (f"{found.make('status')} has its message: find it in docs/operations.md, under Messages",
-         f"correct the cause, then {found.make('submit')}"),
+        f"the job ended with the error [{found.end_code}]: {found.end_said}",
+        (f"docs/operations.md explains it, under Messages; {found.make('capture failed')} makes a "
+         "test of the rows of the batch", f"correct the cause, then {found.start}",
+         *_former_version(found)),
     )  # fmt: skip
+
+
+def _former_version(found: Facts) -> tuple[str, ...]:
+    """Return how to start the version before the last one, if another one has had a batch."""
+    versions = found.status.versions if found.status is not None else ()
+    if not versions:
+        return ()
+    newest = versions[0].identity
+    worked = (one for one in versions if one.state == StartState.WORKS and one.identity != newest)
+    if (former := next(worked, None)) is None:
+        return ()
+    return (
+        f"or start the version that ran before, commit {former.commit}: `git checkout "
+        f"{former.commit}`, then {found.make('submit')}",
+    )
 
 
 def _killed(found: Facts) -> Finding | None:
@@ -325,7 +334,10 @@ def _killed(found: Facts) -> Finding | None:
         return None  # the next attempt is under way
     return Finding(
         "the last process was killed, and has not said why",
-        (f"{found.make('logs')} has its end; then {found.make('submit')}: nothing is lost",),
+        (
+            *((f"{found.make('logs')} has its end",) if found.was_submitted else ()),
+            f"{found.start}: nothing is lost",
+        ),
     )
 
 
@@ -333,7 +345,7 @@ def _stopped(found: Facts) -> Finding | None:
     status = found.status
     if status is None or status.process != ProcessState.ENDED:
         return None
-    return Finding("the job was stopped, and nothing failed", (found.make("submit"),))
+    return Finding("the job was stopped, and nothing failed", (found.start,))
 
 
 def _unequal(found: Facts) -> Finding | None:
@@ -349,7 +361,7 @@ def _unequal(found: Facts) -> Finding | None:
         "than it has written, since its first batch",
         ("if transform() leaves rows out: nothing, remove the alert's rule",
          f"else find the release: {found.make('status')} lists the versions; correct transform.py, "
-         f"then {found.make('submit REPLACE=1')}"),
+         f"then {found.replace}"),
     )  # fmt: skip
 
 
@@ -366,7 +378,7 @@ def _rejected(found: Facts) -> Finding | None:
         f"{counted(len(status.batches), 'batch')} were rejected: "
         + ", ".join(f"{rows} {reason}" for reason, rows in reasons if rows),
         ("ask the queue's producer what has changed",
-         f"if REJECT of transform.py is wrong: correct it, then {found.make('submit REPLACE=1')}"),
+         f"if REJECT of transform.py is wrong: correct it, then {found.replace}"),
     )  # fmt: skip
 
 
@@ -378,23 +390,6 @@ def _restarts(found: Facts) -> Finding | None:
         f"the job has started {counted(status.epochs, 'time')} again in the last day",
         (f"{found.make('logs')}: lines with `failure` say why",),
     )
-
-
-def _behind(found: Facts) -> Finding | None:
-    """Return that batches run, one full one after the other, and rows wait."""
-    status = found.status
-    if status is None or status.process != ProcessState.RUNNING or not status.lag:
-        return None
-    age, waited = status.age, status.lag_seconds
-    if age is None or age > STALLED_SECONDS or (waited or 0.0) < LATE_SECONDS:
-        return None
-    left = status.seconds_left()
-    when = f"; without new rows caught up after {duration(left)}" if left is not None else ""
-    return Finding(
-        f"the job runs, and {counted(status.lag, 'row')} wait: more come than it reads{when}",
-        ("raise `executors` under [submit], up to the number of queue tablets, then "
-         f"{found.make('submit REPLACE=1')}",),
-    )  # fmt: skip
 
 
 def _idle(found: Facts) -> Finding | None:
@@ -440,7 +435,10 @@ CAUSES: Sequence[Cause] = (
     Cause("unequal", _unequal),
     Cause("rejected", _rejected),
     Cause("restarts", _restarts),
-    Cause("behind", _behind),
+    Cause("tablet", slowness.hot_tablet),
+    Cause("cut", slowness.cut_batches),
+    Cause("cores", slowness.few_cores),
+    Cause("behind", slowness.behind),
     Cause("idle", _idle, is_healthy=True),
     Cause("works", _works, is_healthy=True),
 )

@@ -1,8 +1,8 @@
 """What a person on call would look at, read once; changes nothing.
 
 Each part is read on its own: a part that the cluster does not give leaves its default, and its
-error's code in ``unread``. No fact holds a row's value, a message of the user's code or a secret,
-so all of them may go into a ticket.
+error's code in ``unread``. No fact but ``end_said`` holds a row's value, a message of the user's
+code or a secret, so all others may go into a ticket.
 """
 
 import re
@@ -33,6 +33,8 @@ from ytstream.version import __version__
 from ..status import job_status
 from ..status.job_status import JobStatus
 
+#: A cluster that hangs is a cause: `why` says so within ten seconds.
+_REQUEST_SECONDS = 4.0
 #: A transaction id begins with its time: seconds, shifted by this (YTsaurus, timestamp.h).
 _SECONDS_BIT = 30
 #: Warnings and errors of the log that are kept.
@@ -122,6 +124,8 @@ class Facts:
     status: JobStatus | None = None
     #: The code of the error that ended the last process; empty after a stop, or if it has not said.
     end_code: str = ""
+    #: What it has said, which may hold text of the user's: for the screen, and in no ticket.
+    end_said: str = ""
     attempts: Sequence[Attempt] = ()
     log: Sequence[LogLine] = ()
     #: Seconds by which a clock is ahead of the cluster's: this machine's, and the driver's.
@@ -139,6 +143,23 @@ class Facts:
         return self.status.head if self.status is not None else None
 
     @property
+    def was_submitted(self) -> bool:
+        """Whether the last process was an operation's; also of a job that has never run."""
+        return self.head is None or "operation " in self.head.owner
+
+    @property
+    def start(self) -> str:
+        """How to start the job in the way in which it was started."""
+        return self.make("submit" if self.was_submitted else "run")
+
+    @property
+    def replace(self) -> str:
+        """How to start it with other settings or another version."""
+        if self.was_submitted:
+            return self.make("submit REPLACE=1")
+        return f"{self.make('stop')} and {self.make('run')}"
+
+    @property
     def operation(self) -> Operation | None:
         """The job's newest operation."""
         return self.status.operation if self.status is not None else None
@@ -152,23 +173,24 @@ def collect(unconnected: JobContext) -> Facts:
         Facts, datetime.now(UTC), unconnected.job.name, settings, unconnected.make
     )  # fmt: skip
     try:
-        client = connect(settings)
+        client = connect(settings, patient=False, seconds=_REQUEST_SECONDS)
     except (JobError, RestartableError) as error:
         return base(refused=error.code)
     context = replace(unconnected, client=client)
     unread: dict[str, ErrorCode] = {}
-    for part, read in _PARTS.items():
+
+    def of_operation(context: JobContext) -> dict[str, Any]:
+        return _of_operation(context, found.get("status"))
+
+    parts = {**_PARTS, "operation": of_operation}
+    for part, read in parts.items():
         try:
             with explained(settings):
                 found |= read(context)
         except (JobError, RestartableError) as error:
             unread[part] = error.code
-    status: JobStatus | None = found.get("status")
-    try:
-        with explained(settings):
-            found |= _of_operation(context, status)
-    except (JobError, RestartableError) as error:
-        unread["operation"] = error.code
+            if error.code is ErrorCode.OUTAGE:  # the other parts would wait as long
+                break
     job = unconnected.job
     is_one_to_one = job.processing == "map" and {*job.outputs} <= {"output", REJECTED}
     return base(unread=unread, is_one_to_one=is_one_to_one, **found)
@@ -258,8 +280,9 @@ def _status(context: JobContext) -> dict[str, Any]:
     ahead = 0.0
     if found.batches:
         ahead = found.batches[-1].ended.timestamp() - _cluster_time(context.client)
-    code = ended.code if ended is not None else ""
-    return {"status": found, "end_code": code, "ahead_driver": max(0.0, ahead)}
+    code, how = (ended.code, ended.how) if ended is not None else ("", "")
+    said = {"end_code": code, "end_said": how.removeprefix(stop_request.FAILED_PREFIX)}
+    return {"status": found, "ahead_driver": max(0.0, ahead), **said}
 
 
 def _clock(context: JobContext) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .causes import Cause, Finding, causes_of
+from .causes import Cause, causes_of
 from .facts import Facts
+from .finding import Finding
 
 
 def text(found: Facts, known: Sequence[tuple[Cause, Finding]]) -> str:

@@ -85,15 +85,20 @@ class Client(Protocol):
 
 
 def connect(
-    settings: Settings, *, patient: bool = True, shell: Mapping[str, str] = os.environ
+    settings: Settings,
+    *,
+    patient: bool = True,
+    seconds: float = 20,
+    shell: Mapping[str, str] = os.environ,
 ) -> Client:
     """Return a client of the cluster that has answered once; one that is not patient tries once.
 
-    ``shell`` holds the token.
+    A request has so many ``seconds``. ``shell`` holds the token.
 
     Raises OutageError when the proxy cannot be reached, JobError when it refuses the token.
     """
-    client = client_of(settings.proxy, token(settings, shell), patient=patient)
+    given = token(settings, shell)
+    client = client_of(settings.proxy, given, patient=patient, seconds=seconds)
     with explained(settings):
         client.get("//sys/@cluster_name")
     return client

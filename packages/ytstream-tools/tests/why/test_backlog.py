@@ -1,0 +1,154 @@
+"""What `why` measures of rows that wait: values in, a cause with its figure out; no cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.support.helpers import unconnected
+from tests.support.status_steps import NOW
+from ytstream.ledger.ledger_rows import Head
+from ytstream.settings.submit_section import SubmitSection
+from ytstream_tools.status.job_status import (
+    FinishedBatch,
+    JobStatus,
+    PartitionStatus,
+    ProcessState,
+)
+from ytstream_tools.why import causes
+from ytstream_tools.why.backlog import backlog_of
+from ytstream_tools.why.facts import Facts
+
+QUEUE = "//home/queue"
+LIMIT = 20_000
+
+
+def _partitions(waiting: Sequence[int], seconds: float) -> list[PartitionStatus]:
+    return [
+        PartitionStatus(QUEUE, number, 0, 10**6 + rows, 10**6, 10**6, seconds if rows else None)
+        for number, rows in enumerate(waiting)
+    ]
+
+
+def _batches(rows: int, took: float, every: float, count: int = 10) -> list[FinishedBatch]:
+    """Return batches that read so many rows of each of four tablets, the newest one last."""
+    begins = [NOW - timedelta(seconds=(count - n) * every) for n in range(count)]
+    return [
+        FinishedBatch(
+            3, number, number, begun, begun + timedelta(seconds=took), 4 * rows, {}, {}, 0,
+            {QUEUE: dict.fromkeys(range(4), (number * rows, (number + 1) * rows))},
+        )
+        for number, begun in enumerate(begins)
+    ]  # fmt: skip
+
+
+def _facts(
+    waiting: Sequence[int],
+    batches: Sequence[FinishedBatch],
+    *,
+    seconds: float = 60.0,
+    owner: str = "process 1 on host, operation 1-2-3-4, abc",
+    submit: SubmitSection | None = None,
+) -> Facts:
+    context = unconnected("transactional", "map")
+    settings = replace(
+        context.settings, submit=submit or SubmitSection(), max_rows_per_partition=LIMIT
+    )
+    head = Head(epoch=3, owner=owner)
+    status = JobStatus(
+        NOW, "cluster", _partitions(waiting, seconds), head, batches, ProcessState.RUNNING, "",
+        owner, 0,
+    )  # fmt: skip
+    return Facts(NOW, "job", settings, lambda target: f"`make {target}`", status=status)
+
+
+def _first(found: Facts) -> tuple[str, str]:
+    cause, finding = next(causes.causes_of(found))
+    return cause.name, "\n".join([finding.said, *finding.do])
+
+
+def test_batches_that_are_cut_wait_for_the_trigger() -> None:
+    name, said = _first(_facts([76_000] * 4, _batches(LIMIT, 0.7, 5.0)))
+    assert name == "cut"
+    assert "cut at 20000 rows of a tablet (max_rows_per_partition)" in said
+    assert "they take 0.7 s and begin every 5.0 s" in said
+    assert "max_rows_per_partition = 110000" in said
+    assert "submit REPLACE=1" in said
+
+
+def test_a_job_that_was_run_is_not_submitted() -> None:
+    run = _facts([76_000] * 4, _batches(LIMIT, 0.7, 5.0), owner="process 1 on host, abc")
+    _, said = _first(run)
+    assert "`make run`" in said
+    assert "submit" not in said
+
+
+def test_a_limit_that_batch_seconds_has_chosen_is_named() -> None:
+    batches = [replace(one, limit=LIMIT) for one in _batches(LIMIT, 0.7, 5.0)]
+    _, said = _first(_facts([76_000] * 4, batches))
+    assert "(batch_seconds)" in said
+    assert "raise batch_seconds" in said
+
+
+def test_one_tablet_with_most_rows_is_named() -> None:
+    name, said = _first(_facts([10, 10, 490_450, 10], _batches(10, 0.3, 1.0)))
+    assert name == "tablet"
+    assert f"490450 rows of the 490480 that wait are in tablet 2 of {QUEUE}" in said
+
+
+def test_fewer_cores_than_tablets_are_named_with_both_numbers() -> None:
+    submit = SubmitSection(executors=1, executor_cores=2)
+    name, said = _first(_facts([76_000] * 4, _batches(LIMIT, 5.0, 5.1), submit=submit))
+    assert name == "cores"
+    assert "2 cores of the executors read 4 tablets" in said
+    assert "98% of the time" in said
+
+
+def test_a_job_with_a_core_for_each_tablet_is_told_where_the_time_is() -> None:
+    submit = SubmitSection(executors=2, executor_cores=2)
+    name, said = _first(_facts([76_000] * 4, _batches(LIMIT, 5.0, 5.1), submit=submit))
+    assert name == "behind"
+    assert "a batch takes 5.0 s" in said
+    assert "raise `executors`" not in said
+
+
+def test_the_figures_are_those_of_the_ledger() -> None:
+    found = _facts([76_000] * 4, _batches(LIMIT, 0.7, 5.0), seconds=30.0)
+    assert found.status is not None
+    backlog = backlog_of(found.status, found.settings)
+    assert backlog is not None
+    assert backlog.arriving == pytest.approx(4 * 76_000 / 30)
+    assert backlog.reading == pytest.approx(10 * 4 * LIMIT / (9 * 5.0 + 0.7))
+    assert (backlog.batch_seconds, backlog.every_seconds) == (0.7, 5.0)
+    assert (backlog.cut_share, backlog.share, backlog.tablets) == (1.0, 0.25, 4)
+
+
+def test_a_backlog_is_named_within_a_minute() -> None:
+    late = _facts([76_000] * 4, _batches(LIMIT, 0.7, 5.0), seconds=15.0)
+    assert _first(late)[0] == "cut"
+
+
+@pytest.mark.parametrize(
+    ("waiting", "batches", "seconds"),
+    [
+        ([500] * 4, _batches(500, 0.7, 5.0), 4.0),  # rows of the next trigger
+        ([0] * 4, _batches(500, 0.7, 5.0), 0.0),  # none waits
+        ([76_000] * 4, _batches(LIMIT, 0.7, 5.0, count=1), 60.0),  # nothing is known yet
+    ],
+)
+def test_rows_that_wait_for_the_next_batch_are_no_backlog(
+    waiting: Sequence[int], batches: Sequence[FinishedBatch], seconds: float
+) -> None:
+    found = _facts(waiting, batches, seconds=seconds)
+    names = {cause.name for cause, _ in causes.causes_of(found)}
+    assert not names & {"tablet", "cut", "cores", "behind"}
+
+
+def test_batches_of_an_earlier_start_say_nothing() -> None:
+    former = [replace(one, epoch=2) for one in _batches(LIMIT, 0.7, 5.0)]
+    found = _facts([76_000] * 4, former)
+    assert found.status is not None
+    assert backlog_of(found.status, found.settings) is None
