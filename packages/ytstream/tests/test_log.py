@@ -103,7 +103,7 @@ def _sources() -> list[Path]:
 
 def test_an_outage_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="job")
-    OutageLog(0.0).tell(str(OutageError("no proxy answers")), 0.0)
+    OutageLog(0.0).tell(OutageError("no proxy answers"), 0.0)
     assert caplog.record_tuples == [
         ("job", logging.WARNING, "waiting for the cluster for 0 s now: no proxy answers")
     ]

@@ -6,7 +6,7 @@ The series are what `metrics` reads from a minicluster, a look a minute, by a cl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +22,7 @@ from tests.support.project import ROOT
 from tests.support.promtool import Series, fires, series_name
 from tests.support.status_steps import head_of_batch, send, write_rows
 from ytstream import cli
+from ytstream.cluster.account_usage import ResourceUsage
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, StoreFigures, batch_row, head_row
@@ -102,6 +103,7 @@ class Play:
     minute: int = 0
     series: Series = field(default_factory=Series)
     _seen: dict[int, JobStatus] = field(default_factory=dict)
+    _used: Sequence[ResourceUsage] = ()
 
     def __post_init__(self) -> None:
         """Start the first process, which holds the lock."""
@@ -136,6 +138,10 @@ class Play:
         self.head = head
         write_rows(self.context, head_row(head), batch_row(head, done))
 
+    def fill(self, used: Sequence[ResourceUsage]) -> None:
+        """Let the account have used so much, which a minicluster cannot."""
+        self._used = used
+
     def standing(self) -> JobStatus:
         """Return where the job is, by the clock of the play; one look a minute."""
         if self.minute in self._seen:
@@ -146,7 +152,8 @@ class Play:
             replace(one, seconds=60.0 * (self.minute - one.next // 20) if one.lag else None)
             for one in found.partitions
         ]
-        self._seen = {self.minute: replace(found, partitions=partitions)}
+        accounts = self._used or found.accounts
+        self._seen = {self.minute: replace(found, partitions=partitions, accounts=accounts)}
         return self._seen[self.minute]
 
     def look(self) -> None:
@@ -241,6 +248,14 @@ def _unreadable(play: Play) -> None:
     return play.cluster.client.faults.remove(rule)
 
 
+def _filling(play: Play) -> None:
+    """Let another user of the account fill it; the job has room for its own rows."""
+    share = 0.99 if play.minute >= 20 else 0.5
+    used = [ResourceUsage("default", "disk space of default", int(share * 1000), 1000)]
+    play.fill(used)
+    _healthy(play)
+
+
 def _gone(play: Play) -> None:
     """The exporter itself has ended."""
     if play.minute < 20:
@@ -269,6 +284,7 @@ PLAYS: Mapping[Callable[[Play], None], set[str]] = {
     _restarting: {"YtstreamRestarts"},
     _losing: {"YtstreamReadUnequalWritten"},
     _unreadable: {"YtstreamUnreadable"},
+    _filling: {"YtstreamAccountFull"},
     _gone: _TWINS,
     _agentless: _TWINS_OF_AGENT,
 }

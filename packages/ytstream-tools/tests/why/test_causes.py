@@ -245,6 +245,10 @@ def _failed(job: Job) -> None:
     job.end(ErrorCode.REQUIRED_NULL, f"failed: a null in the row {MARK}")
 
 
+def _state_damaged(job: Job) -> None:
+    job.end(ErrorCode.STATE_DAMAGED, "failed: the state in the checkpoint is damaged")
+
+
 def _killed(job: Job) -> None:
     job.lock.release()
 
@@ -309,6 +313,7 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _consumer_back: "consumer",
     _stopped: "stopped",
     _failed: "failed",
+    _state_damaged: "state",
     _killed: "killed",
     _behind: "behind",
     _rows_lost: "unequal",

@@ -21,7 +21,8 @@ from ytstream import RestartableError, cli
 from ytstream.cluster.client import explained
 from ytstream.commands import run
 from ytstream.commands.registry import Registry
-from ytstream.connector.tablet_transactions import Tablets, is_outage, is_unmounted
+from ytstream.connector.java_trace import cluster_error
+from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import OutageError, UnmountedError
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
@@ -62,7 +63,7 @@ def _trace(code: int) -> str:
     ],
 )
 def test_a_cluster_that_cannot_be_reached_is_an_outage(cause: str) -> None:
-    assert is_outage(f"{ROOT}Caused by: {cause}\n\tat somewhere(Some.java:1)\n")
+    assert type(cluster_error(f"{ROOT}Caused by: {cause}\n\tat a.b(C.java:1)\n")) is OutageError
 
 
 @pytest.mark.parametrize(
@@ -81,20 +82,19 @@ def test_a_cluster_that_cannot_be_reached_is_an_outage(cause: str) -> None:
 )
 def test_an_error_of_a_program_is_no_outage(cause: str) -> None:
     frame = "\tat io.netty.channel.AbstractChannel.close(AbstractChannel.java:1)\n"
-    assert not is_outage(f"{ROOT}Caused by: {cause}\n{frame}")
+    assert cluster_error(f"{ROOT}Caused by: {cause}\n{frame}") is None
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_codes_of_a_table_that_is_not_mounted(code: int) -> None:
-    assert is_unmounted(_trace(code))
-    assert not is_outage(_trace(code))
+    assert type(cluster_error(_trace(code))) is UnmountedError
     with pytest.raises(UnmountedError, match="inner"), explained_spark():
         raise StreamingQueryException(_trace(code))
 
 
 @pytest.mark.parametrize("code", [1, 1700, 1717])
 def test_codes_of_other_failures(code: int) -> None:
-    assert not is_unmounted(_trace(code))
+    assert cluster_error(_trace(code)) is None
 
 
 @pytest.mark.spark

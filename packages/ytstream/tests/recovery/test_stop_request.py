@@ -23,7 +23,7 @@ from tests.support.helpers import (
 from ytstream import Job, JobError, RestartableError
 from ytstream.cluster.client import connect
 from ytstream.connector.tablet_transactions import Tablets
-from ytstream.errors import OutageError
+from ytstream.errors import FullAccountError, OutageError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger.positions import read_head
@@ -250,10 +250,25 @@ def test_an_outage_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> No
     caplog.set_level("INFO", logger="job")
     outage = OutageLog(100.0)
     for now in (100.0, 101.0, 130.0, 161.0, 200.0, 222.0):
-        outage.tell("nobody answers", now)
+        outage.tell(OutageError("nobody answers"), now)
     assert outage.count == 6
     assert caplog.messages == [
         f"waiting for the cluster for {seconds} s now: nobody answers" for seconds in (0, 61, 122)
+    ]
+
+
+def test_a_full_account_is_said_every_ten_minutes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="job")
+    outage = OutageLog(0.0)
+    outage.tell(OutageError("nobody answers"), 0.0)
+    for now in range(30, 1300, 30):
+        outage.tell(FullAccountError('Account "tmp" is full', "tmp"), now)
+    assert caplog.messages == [
+        "waiting for the cluster for 0 s now: nobody answers",
+        *(
+            f'waiting for room in the account for {seconds} s now: Account "tmp" is full'
+            for seconds in (30, 630, 1230)
+        ),
     ]
 
 

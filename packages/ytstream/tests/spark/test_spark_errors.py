@@ -106,8 +106,6 @@ def test_a_task_that_the_fence_kept_out_may_be_started_again(kind: type[Exceptio
             'Value of type "string" is too long for dynamic data: length 2, limit 1',
             "shorten the value in transform.py, or keep such rows out",
         ),
-        ("[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] keys differ", "rewind"),
-        ("Error reading delta file yt:/1.delta", "rewind"),
     ],
 )
 def test_a_failure_that_every_try_repeats_ends_the_job(said: str, remedy: str) -> None:

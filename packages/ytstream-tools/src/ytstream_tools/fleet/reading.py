@@ -8,8 +8,9 @@ from typing import Any
 
 from yt.common import YtError
 
-from ytstream.cluster.client import UNMOUNTED, plain
+from ytstream.cluster.client import plain
 from ytstream.cluster.operation import FINAL
+from ytstream.cluster.server_errors import UNMOUNTED
 from ytstream.errors import JobError
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import Head

@@ -10,3 +10,5 @@ FULL_BATCHES = 10
 REJECTED_SHARE = 0.05
 #: A state that grows is worth a look from so many rows on.
 LARGE_STATE_ROWS = 100_000
+#: The part of an account's quota above which the cluster soon refuses what the job writes.
+ACCOUNT_SHARE = 0.98

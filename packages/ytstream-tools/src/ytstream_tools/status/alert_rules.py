@@ -15,6 +15,7 @@ from ytstream.job import REJECTED, Job
 from ytstream.settings.job_settings import Settings
 
 from .alert_limits import (
+    ACCOUNT_SHARE,
     FULL_BATCHES,
     LARGE_STATE_ROWS,
     LATE_SECONDS,
@@ -92,6 +93,15 @@ def alerts(job: Job) -> Iterator[Alert]:
         "Each restart reads the unfinished batch again. After "
         f"{job.most_failures} failures without a batch in between, the job ends.",
         "ytstream_epoch",
+    )  # fmt: skip
+    yield Alert(
+        "YtstreamAccountFull",
+        f"max by (app, account, resource) (ytstream_account_used_ratio{{SELF}}) >= {ACCOUNT_SHARE}",
+        5, "critical",
+        "an account that the job writes with is full, or nearly",
+        "Without room, no batch ends: the job waits until there is some, and then goes on. "
+        "Committed rows are kept. Unread rows stay in the queue until it trims them.",
+        "ytstream_account_used_ratio",
     )  # fmt: skip
     if job.reject:
         yield Alert(

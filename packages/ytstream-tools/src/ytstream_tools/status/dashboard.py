@@ -50,6 +50,10 @@ PANELS: Sequence[Panel] = (
         ("{{reason}} {{app}}", "rate(ytstream_rows_rejected_total{SELF}[15m])"),
         ("late {{app}}", "rate(ytstream_rows_late_total{SELF}[15m])"),
     )),
+    Panel("Used of the accounts' quota", "percentunit", (
+        ("{{account}} {{resource}}", "max by (account, resource) "
+                                     "(ytstream_account_used_ratio{SELF})"),
+    )),
     Panel("Starts in an hour", "short", (
         ("{{app}}", "delta(ytstream_epoch{SELF}[1h])"),
     )),

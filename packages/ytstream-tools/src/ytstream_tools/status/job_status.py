@@ -1,11 +1,15 @@
 """Where the job is, as one value: read from queues, ledger and Cypress, without a driver."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum, auto
 
-from ytstream.cluster import operation
+from yt.common import YtError
+
+from ytstream.cluster import account_usage, operation
+from ytstream.cluster.account_usage import ResourceUsage
 from ytstream.cluster.client import cluster_name, facts
 from ytstream.cluster.operation import Operation, Run
 from ytstream.job import JobContext
@@ -147,6 +151,8 @@ class JobStatus:
     runs: Sequence[Run] = ()
     #: Those that were submitted, the newest first, as far as they are recorded.
     versions: Sequence[DeployedVersion] = ()
+    #: What is used of the accounts that the job writes with, as far as this user may know.
+    accounts: Sequence[ResourceUsage] = ()
 
     @property
     def lag(self) -> int:
@@ -223,7 +229,14 @@ def read(context: JobContext) -> JobStatus:
         seen,
         operation.runs(client, seen.id) if seen is not None else (),
         version_history.read(client, settings, SHOWN),
+        _accounts(context),
     )
+
+
+def _accounts(context: JobContext) -> Sequence[ResourceUsage]:
+    with suppress(YtError):
+        return [*account_usage.of_job(context.client, context.settings)]
+    return ()
 
 
 def done(row: LedgerRow) -> FinishedBatch:

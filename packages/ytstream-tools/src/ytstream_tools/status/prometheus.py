@@ -53,6 +53,7 @@ HELP: Mapping[str, str] = {
     "ytstream_state_store_seconds": "Seconds that the last batch's tasks spent in the state store.",
     "ytstream_state_checkpoint_bytes": "Size of the checkpoint that a start reads.",
     "ytstream_watermark_timestamp_seconds": "The watermark, in seconds since 1970.",
+    "ytstream_account_used_ratio": "The part of an account's quota that is used, by resource.",
     "ytstream_static_tables_waiting": "Tables of static outputs that wait for publication.",
 }
 #: Metric, labels in addition to `app`, and value. Prometheus gives every series a label `job`.
@@ -82,6 +83,9 @@ def samples(context: JobContext, found: JobStatus) -> Iterator[Sample]:
             yield "ytstream_state_store_seconds", {}, store.milliseconds / 1000
         if found.state.watermark:
             yield "ytstream_watermark_timestamp_seconds", {}, found.state.watermark / 1000
+    for one in found.accounts:
+        where = {"account": one.account, "resource": one.resource}
+        yield "ytstream_account_used_ratio", where, one.ratio
     if found.static is not None:
         yield "ytstream_static_tables_waiting", {}, found.static.waiting
 

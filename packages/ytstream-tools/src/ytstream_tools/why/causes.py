@@ -183,6 +183,16 @@ def _quota(found: Facts) -> Finding | None:
     )  # fmt: skip
 
 
+def _state(found: Facts) -> Finding | None:
+    if found.end_code != ErrorCode.STATE_DAMAGED:
+        return None
+    return Finding(
+        "the job ended because Spark cannot read its state",
+        (f"{found.make('status')} has the message, with the file if Spark names it",
+         'docs/operations.md, "A damaged state", says what to do and what each way costs'),
+    )  # fmt: skip
+
+
 def _proxies(found: Facts) -> Finding | None:
     if found.proxies != 0:
         return None
@@ -301,7 +311,7 @@ def _never(found: Facts) -> Finding | None:
 
 def _failed(found: Facts) -> Finding | None:
     status = found.status
-    if status is None or status.process != ProcessState.FAILED:
+    if status is None or status.process != ProcessState.FAILED or _state(found) is not None:
         return None
     return Finding(
         f"the job ended with the error [{found.end_code}]: {found.end_said}",
@@ -429,6 +439,7 @@ CAUSES: Sequence[Cause] = (
     Cause("lock", _lock),
     Cause("clock", _clock),
     Cause("never", _never),
+    Cause("state", _state),
     Cause("failed", _failed),
     Cause("killed", _killed),
     Cause("stopped", _stopped),

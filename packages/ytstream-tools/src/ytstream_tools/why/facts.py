@@ -15,7 +15,8 @@ from typing import Any
 
 from yt.wrapper.driver import make_formatted_request
 
-from ytstream.cluster import operation
+from ytstream.cluster import account_usage, operation
+from ytstream.cluster.account_usage import ResourceUsage
 from ytstream.cluster.client import Client, connect, explained, facts
 from ytstream.cluster.operation import DRIVER, EXECUTOR, Operation
 from ytstream.errors import JobError, RestartableError
@@ -55,16 +56,6 @@ class TableState:
     is_missing: bool = False
     #: The job and the ledger of its mark, if it belongs to another job.
     owner: tuple[str, str] | None = None
-
-
-@dataclass(frozen=True)
-class FullResource:
-    """A resource of the account that is used up."""
-
-    account: str
-    resource: str
-    used: int
-    limit: int
 
 
 @dataclass(frozen=True)
@@ -117,7 +108,7 @@ class Facts:
     #: Part -> the code of the error with which it could not be read.
     unread: Mapping[str, ErrorCode] = field(default_factory=dict)
     tables: Sequence[TableState] = ()
-    full: Sequence[FullResource] = ()
+    full: Sequence[ResourceUsage] = ()
     #: The RPC proxies of the job's role; None: not asked.
     proxies: int | None = None
     lock: LockHolder | None = None
@@ -221,26 +212,8 @@ def _states(context: JobContext) -> Iterator[TableState]:
 
 
 def _accounts(context: JobContext) -> dict[str, Any]:
-    """Return what is used up of the accounts of the ledger and of the outputs."""
-    client, settings = context.client, context.settings
-    paths = [settings.ledger, *settings.outputs.values()]
-    accounts = {str((facts(client, path, ["account"]) or {}).get("account", "")) for path in paths}
-    return {"full": [one for name in sorted(accounts - {""}) for one in _full(client, name)]}
-
-
-def _full(client: Client, account: str) -> Iterator[FullResource]:
-    where = f"//sys/accounts/{account}"
-    found = facts(client, where, ["resource_usage", "resource_limits"]) or {}
-    usage, limits = found.get("resource_usage", {}), found.get("resource_limits", {})
-    pairs = {name: (usage.get(name), limit) for name, limit in limits.items()}
-    per_medium = usage.get("disk_space_per_medium", {}), limits.get("disk_space_per_medium", {})
-    pairs |= {
-        f"disk space of {medium}": (per_medium[0].get(medium), limit)
-        for medium, limit in per_medium[1].items()
-    }
-    for name, (used, limit) in pairs.items():
-        if isinstance(used, int) and isinstance(limit, int) and used >= limit and used > 0:
-            yield FullResource(account, name, int(used), int(limit))
+    used = account_usage.of_job(context.client, context.settings)
+    return {"full": [one for one in used if one.is_full]}
 
 
 def _proxies(context: JobContext) -> dict[str, Any]:

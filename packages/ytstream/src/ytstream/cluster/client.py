@@ -11,21 +11,14 @@ from typing import Any, Protocol
 import yt.wrapper as yt
 from yt.common import YtError
 
-from ..errors import JobError, OutageError, RestartableError, UnmountedError
+from ..errors import JobError, OutageError, RestartableError
 from ..errors.error_codes import ErrorCode
 from ..settings import environment
 from ..settings.addresses import is_loopback
 from ..settings.job_settings import Settings, token
+from .server_errors import AUTHENTICATION, judged
 
 _RETRIES = {"count": 3, "backoff": {"policy": "constant_time", "constant_time": 1_000}}
-
-#: Codes of YtError (yt/yt/core/misc, yt/yt/client/security_client) that a retry does not help.
-_AUTHENTICATION, _AUTHORIZATION = 900, 901
-
-#: Codes of a tablet that is not mounted, or on its way from one state or node to another: no such
-#: tablet, not mounted, wrong mount revision, wrong state, mount info not ready, no such cell
-#: (yt/yt/client/tablet_client/public.h).
-UNMOUNTED = (1701, 1702, 1704, 1706, 1707, 1721)
 
 #: What the cluster says of a path with another object than the job needs -> what to do. A running
 #: job tries again: someone may be about to put the right one there.
@@ -148,14 +141,15 @@ def explained(settings: Settings) -> Iterator[None]:
     except BrokenPipeError:  # of what is printed: the client's own is a ConnectionError of requests
         raise
     except (YtError, OSError) as error:
-        raise _explanation(error, settings.proxy) from error
+        raise explanation(error, settings.proxy) from error
 
 
 #: What writing an open file says; the network has other numbers.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
-def _explanation(error: Exception, proxy: str) -> Exception:
+def explanation(error: Exception, proxy: str) -> JobError | RestartableError:
+    """Return what an error of ytsaurus-client's means: see explained()."""
     line = first_line(error)
     if isinstance(error, OSError) and error.filename is not None:  # a file, not the network
         return JobError(
@@ -170,21 +164,19 @@ def _explanation(error: Exception, proxy: str) -> Exception:
             code=ErrorCode.DISK_FULL,
         )
     has_code = getattr(error, "contains_code", lambda code: False)
-    if isinstance(error, yt.errors.YtTokenError) or has_code(_AUTHENTICATION):
-        return JobError(
-            f"{proxy} refuses the token: {line}", "renew YT_TOKEN", code=ErrorCode.TOKEN
-        )
+    if isinstance(error, yt.errors.YtTokenError):
+        has_code = {AUTHENTICATION}.__contains__
+    found = judged(has_code, line, proxy)
+    if found is not None and found.code is not ErrorCode.PERMISSION:
+        return found
     # Missing, full or not for this user: the cluster's messages name all of them like this.
     named = re.search(r'(account|bundle|medium) "', line, re.IGNORECASE)
     if named and re.search("no such|denied|limit|not allowed", line, re.IGNORECASE):
         setting = {"bundle": "tablet_cell_bundle"}.get(named[1].lower(), named[1].lower())
         remedy = f"correct `{setting}` in the configuration, or ask its owner for its use"
         return JobError(f"{proxy}: {line}", remedy, code=ErrorCode.QUOTA)
-    if has_code(_AUTHORIZATION):
-        remedy = "ask the owner of that path for the permission named"
-        return JobError(f"not permitted on {proxy}: {line}", remedy, code=ErrorCode.PERMISSION)
-    if any(map(has_code, UNMOUNTED)):
-        return UnmountedError(f"{proxy}: {line}")
+    if found is not None:
+        return found
     for said, remedy in _WRONG_OBJECTS.items():
         if said in line:
             return RestartableError(f"{proxy}: {line}", remedy, code=ErrorCode.NOT_PROVISIONED)

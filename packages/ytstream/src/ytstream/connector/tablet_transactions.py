@@ -6,7 +6,6 @@ cannot write two tables at once, or write a row only if no other process has wri
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,30 +16,16 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from ..cluster.client import UNMOUNTED
-from ..errors import ConflictError, OutageError, RestartableError, UnmountedError
+from ..errors import ConflictError, RestartableError
 from ..schema.columns import Column
 from ..settings.job_settings import Settings
 from . import compile_java
 from .java import Java
+from .java_trace import bottom, cluster_error, trace_of
 from .spyt import attached, rpc_client
 
 #: "Row lock conflict" (YTsaurus, error_codes: TransactionLockConflict).
 _CONFLICT = '"code"=1700'
-
-#: Timeout, transport error, unavailable (YTsaurus, yt/yt/core/misc/error_code and rpc/public.h).
-_UNREACHABLE = (3, 100, 105)
-
-#: What Java throws for a cluster that cannot be reached, by the beginning of a class' name: no
-#: connection, a broken one, no reply, a request that ended with its connection. Any other exception
-#: without a code of the cluster's is an error of a program: waiting does not help.
-_OUTAGES = (
-    "java.net.", "java.nio.channels.", "io.netty.", "javax.net.ssl.", "java.io.IOException",
-    "java.io.EOFException", "java.util.concurrent.TimeoutException",
-    "java.util.concurrent.CancellationException",
-)  # fmt: skip
-#: Of a RuntimeException, whatever its cause: the HTTP proxy names no RPC proxy (ClientPool).
-_NO_PROXIES = "Cannot get rpc proxies"
 
 
 class Transaction:
@@ -181,34 +166,13 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except _java_errors() as error:
-        text = str(error)
-        # 'message' <== 'inner message' <== ...; full error: {...} (Java client, YTsaurusError)
-        found = re.search(r"^.*?(?:YTsaurusError|Exception): (.*)$", text, re.MULTILINE)
-        line = (found[1] if found else text).partition("; full error: ")[0]
-        innermost = line.rpartition("<== ")[2].strip("'").partition("\n")[0]
+        text = trace_of(error)
         if _CONFLICT in text:
-            raise ConflictError(innermost) from error
-        if is_outage(text):
-            raise OutageError(f"the RPC proxies do not answer: {innermost}") from error
-        if is_unmounted(text):
-            raise UnmountedError(innermost) from error
-        raise RestartableError(innermost) from error
+            raise ConflictError(bottom(text).line) from error
+        raise (cluster_error(text) or RestartableError(bottom(text).line)) from error
 
 
 def _java_errors() -> tuple[type[Exception], ...]:
     """Return the classes of Java's exceptions: PySpark, where it is loaded, has some of its own."""
     errors = sys.modules.get("pyspark.errors")
     return (Py4JJavaError,) if errors is None else (Py4JJavaError, errors.PySparkException)
-
-
-def is_outage(text: str) -> bool:
-    """Return whether the trace of the Java client's exception says that the cluster is away."""
-    if code := re.search(r'full error: \{"code"=(\d+)', text):  # the cluster's own
-        return int(code[1]) in _UNREACHABLE
-    classes = re.findall(r"^(?:Caused by)?: ([\w.$]+)", text, re.MULTILINE)
-    return _NO_PROXIES in text or any(name.startswith(_OUTAGES) for name in classes)
-
-
-def is_unmounted(text: str) -> bool:
-    """Return whether an error of the cluster's in a trace says that a tablet is not mounted."""
-    return any(int(code) in UNMOUNTED for code in re.findall(r'"code"=(\d+)', text))

@@ -1,5 +1,7 @@
 """Errors that a user can act on."""
 
+from typing import ClassVar
+
 from .error_codes import ErrorCode
 
 
@@ -48,6 +50,10 @@ def code_of(error: BaseException) -> ErrorCode:
 class OutageError(RestartableError):
     """The cluster does not answer: a command ends, a running job waits."""
 
+    #: What a running job waits for, and how often its log says so.
+    waits_for: ClassVar[str] = "the cluster"
+    reminder_seconds: ClassVar[float] = 60.0
+
     def __init__(
         self, message: str, remedy: str = "", *, code: ErrorCode = ErrorCode.OUTAGE
     ) -> None:
@@ -60,6 +66,23 @@ class UnmountedError(OutageError):
     def __init__(self, message: str) -> None:
         remedy = "mount it, then try again; nothing was lost (`check` names it)"
         super().__init__(message, remedy, code=ErrorCode.UNMOUNTED)
+
+
+class FullAccountError(OutageError):
+    """The account has no room: a running job waits until it has.
+
+    ``account`` is its name; empty if the cluster did not say it.
+    """
+
+    waits_for = "room in the account"
+    reminder_seconds = 600.0
+
+    def __init__(self, message: str, account: str = "") -> None:
+        remedy = (
+            "remove data of the account, or ask its owner for a larger quota: the job then goes on"
+        )
+        super().__init__(message, remedy, code=ErrorCode.QUOTA)
+        self.account = account
 
 
 class ConflictError(RestartableError):

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
-from ..cluster.client import cluster_name, first_line
+from ..cluster.client import cluster_name, explanation, first_line
 from ..connector.callback import Callback
 from ..connector.choose_connector import set_pace
 from ..connector.pyspark_internals import of_execution
@@ -32,7 +32,7 @@ from ..connector.spark_batch import planned_by
 from ..connector.spark_plan import metrics
 from ..connector.spyt import opened_transaction
 from ..connector.tablet_transactions import Tablets, Transaction
-from ..errors import JobError, RestartableError
+from ..errors import JobError, OutageError, RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..ledger import batch_commit, ledger_rows, positions
@@ -63,6 +63,8 @@ from .read_audit import audit, verify_queues
 from .stop_signal import StopSignal
 
 _START_SECONDS = 60.0
+#: Answers of the cluster that no retry changes.
+_ENDING = (ErrorCode.TOKEN, ErrorCode.PERMISSION)
 
 
 class ClosedError(Exception):
@@ -170,10 +172,16 @@ class Batch:
         try:
             return BatchOutcome(name, self._run(rows, number))
         except (YtError, OSError) as error:
-            failure: Exception = RestartableError(f"batch {name}: {first_line(error)}")
+            failure: Exception = self._of_the_cluster(error, name)
         except Exception as error:
             failure = required_columns.explained(error, f"batch {name}") or error
         return BatchOutcome(name, failure=failure)
+
+    def _of_the_cluster(self, error: YtError | OSError, name: str) -> Exception:
+        found = explanation(error, self.context.settings.proxy)
+        if isinstance(found, OutageError) or found.code in _ENDING:
+            return found
+        return RestartableError(f"batch {name}: {first_line(error)}")
 
     def _name(self, number: int) -> str:
         return batch_name(self.epoch.number, number)

@@ -16,7 +16,7 @@ from yt.common import YtError
 
 from ..cluster.client import cluster_name, first_line
 from ..cluster.mounting import closed
-from ..errors import RestartableError, StalledError
+from ..errors import OutageError, RestartableError, StalledError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger import positions
@@ -87,7 +87,7 @@ class Watchdog:
             # An outage is a reason to wait: Spark's own requests end the query when they must.
             why = closed(client, settings) or [first_line(error)]
             self._outage = self._outage or OutageLog(now)
-            self._outage.tell("; ".join(why), now)
+            self._outage.tell(OutageError("; ".join(why)), now)
             return
         if self._outage is not None:
             say("watch: the cluster answers again")

@@ -16,12 +16,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
+from ..cluster import account_usage
 from ..cluster.client import Client, connect, explained, first_line
 from ..cluster.mounting import closed, verify_mounted
 from ..connector import choose_connector
 from ..connector.java import jvm_of
 from ..connector.tablet_transactions import Tablets
 from ..errors import (
+    FullAccountError,
     JobError,
     OutageError,
     RestartableError,
@@ -129,11 +131,22 @@ class QueryRunner:
         try:
             with explained(self.context.settings), explained_spark():
                 self._start()
+        except FullAccountError as error:
+            raise self._with_usage(error) from error
         except (JobError, RestartableError) as error:
             is_away = isinstance(error, OutageError) and not isinstance(error, UnmountedError)
             if not (is_away or isinstance(error, SupersededError)):
                 self._verify_objects()  # what it says explains what it has caused
             raise
+
+    def _with_usage(self, error: FullAccountError) -> FullAccountError:
+        """Return the error with what is used of the account, if the cluster tells."""
+        client = self.impatient or self.context.client
+        with suppress(YtError, OSError):
+            found = [*account_usage.usage(client, error.account)] if error.account else []
+            if refused := account_usage.refused_in(str(error), found):
+                return FullAccountError(f"{error}: {', '.join(map(str, refused))}", error.account)
+        return error
 
     def _verify_objects(self) -> None:
         """Raise UnmountedError for a table that is not mounted, JobError for an object that is gone
@@ -296,7 +309,7 @@ def supervise(job: Job, runner: QueryRunner, stop: StopSignal) -> str:
             failures.clear()  # they were its beginning
             if outage is None or runner.has_progressed:
                 outage = OutageLog(time.monotonic())
-            outage.tell(str(error), time.monotonic())
+            outage.tell(error, time.monotonic())
             _pause(job, outage.count, runner, stop, outage)
         except RestartableError as error:
             if stop.is_set():  # its last batch failed: the next start runs it again
@@ -328,7 +341,7 @@ def wait_mounted(context: JobContext) -> None:
     """Wait until every table of the job is mounted, and say for what."""
     outage = OutageLog(time.monotonic())
     while lines := closed(context.client, context.settings):
-        outage.tell("; ".join(lines), time.monotonic())
+        outage.tell(UnmountedError("; ".join(lines)), time.monotonic())
         time.sleep(LOOK_SECONDS)
 
 

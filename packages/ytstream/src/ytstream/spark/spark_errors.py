@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from ..connector.tablet_transactions import is_unmounted
+from ..connector.java_trace import bottom, cluster_error, trace_of
 from ..declaration.user_errors import BRING, place, place_in
-from ..errors import JobError, RestartableError, UnmountedError
+from ..errors import JobError, RestartableError
 from ..errors.error_codes import ErrorCode
 from ..guarantees.transactional import FENCED
+from . import state_damage
 from .jvm_process import OTHER_FOLDER, explained_jvm
-from .state_metrics import FAILURES as STATE_FAILURES
 
 #: What YTsaurus says of a value above 16 MiB (client/table_client/unversioned_row.cpp,
 #: ValidateDynamicValue).
@@ -24,8 +24,7 @@ _FATAL = (
     "[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE",
     "[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range",
     "Cannot find Spark field", "Cannot find YT columns", "cannot have null value",
-    "Required column", "Access denied", "[USER_RAISED_EXCEPTION]", "json_of: ", _TOO_LONG,
-    *STATE_FAILURES,
+    "Required column", "[USER_RAISED_EXCEPTION]", "json_of: ", _TOO_LONG,
 )  # fmt: skip
 
 #: What Java says of a native library that it cannot load, first and later.
@@ -33,6 +32,13 @@ _NATIVE = (
     "UnsatisfiedLinkError", "failed to map segment from shared object",
     "Could not initialize class org.xerial.snappy", "Could not initialize class org.rocksdb",
     "Could not initialize class com.github.luben.zstd",
+)  # fmt: skip
+
+#: Frames of SPYT's client.
+_CLIENT = re.compile(r"^\s*at (?:[\w.]+/)?(?:tech\.ytsaurus|io\.netty)\.", re.MULTILINE)
+#: In a trace: connections between driver, executors and Python workers.
+_CONNECTIONS_OF_SPARK = (
+    "at org.apache.spark.network.", "Python worker exited", "Python worker failed to connect",
 )  # fmt: skip
 
 #: What Python and PySpark say of a package that a worker lacks or has in another version.
@@ -49,54 +55,69 @@ _CRASH = re.compile(r"Python worker exited unexpectedly.*")
 def explained_spark(where: str = "") -> Iterator[None]:
     """Turn Spark's exceptions into one line each, which begins with ``where``.
 
-    Raises JobError for a failure that every try would repeat and for a JVM that has ended,
-    UnmountedError for a table that is not mounted, RestartableError for the rest.
+    What the cluster has caused is what it is for any other client: OutageError for a cluster that
+    is away, FullAccountError, UnmountedError, JobError for token and permissions. Raises JobError
+    for a failure that every try would repeat and for a JVM that has ended, RestartableError for the
+    rest.
     """
     try:
         with explained_jvm():
             yield
     except (PySparkException, Py4JJavaError) as error:
-        text = str(error)
-        is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
-        is_fatal = any(part in text for part in _FATAL)
-        if is_unmounted(text):
-            raise UnmountedError(cause(text)) from error
-        if any(part in text for part in _NATIVE):
-            raise JobError(
-                f"the job cannot continue: {where}Java cannot load a native library: {cause(text)}",
-                f"{OTHER_FOLDER}; committed rows are kept",
-                code=ErrorCode.TEMPORARY_FOLDER,
-            ) from error
-        if FENCED in text or (is_from_the_stream and not is_fatal):
-            raise RestartableError(f"{where}{cause(text)}") from error
-        code = ErrorCode.BATCH_FAILED
-        remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"
-        if any(part in text for part in STATE_FAILURES):
-            code = ErrorCode.STATE_DAMAGED
-            remedy = (
-                "restore the checkpoint or the former transform.py; or `rewind`: an empty state"
-            )
-        found, line = cause(text), place(error)
-        if "out of allowed range" in text:  # YTsaurus prints a negative value as an unsigned one
-            remedy = (
-                "keep such rows out with REJECT, or make the value null in transform.py; a date or "
-                "time lies between 1970 and 2105; `capture failed` keeps the rows of the batch"
-            )
-        if _TOO_LONG in text:
-            remedy = (
-                "shorten the value in transform.py, or keep such rows out with REJECT, e.g. "
-                "octet_length(text) > 8000000; `capture failed` keeps the rows of the batch"
-            )
-        if "PythonException" in text and any(part in found for part in _MISSING):
-            # An executor that came after the start was not asked for its packages.
-            code, remedy = ErrorCode.PACKAGES, BRING
-        if not found.endswith(line):  # Spark 4 gives the error the frames of the Python worker
-            found += line
-        raise JobError(
-            f"the job cannot continue: {where}{found}",
-            f"{remedy}; committed rows are kept",
-            code=code,
-        ) from error
+        raise _explanation(error, where) from error
+
+
+def _explanation(error: PySparkException | Py4JJavaError, where: str) -> Exception:
+    text, trace = str(error), trace_of(error)
+    if found := _of_the_cluster(trace):
+        return found
+    if any(part in text for part in _NATIVE):
+        return JobError(
+            f"the job cannot continue: {where}Java cannot load a native library: {cause(text)}",
+            f"{OTHER_FOLDER}; committed rows are kept",
+            code=ErrorCode.TEMPORARY_FOLDER,
+        )
+    if damage := state_damage.found_in(trace):
+        return damage.error(where)
+    is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
+    if FENCED in text or (is_from_the_stream and not any(part in text for part in _FATAL)):
+        return RestartableError(f"{where}{cause(text)}")
+    return _fatal(error, text, where)
+
+
+def _of_the_cluster(trace: str) -> JobError | RestartableError | None:
+    """Return the error of the cluster, unless the connection is one between Spark's processes."""
+    is_of_spark = any(part in trace for part in _CONNECTIONS_OF_SPARK)
+    if bottom(trace).is_transport and (is_of_spark or not _CLIENT.search(trace)):
+        return None
+    return cluster_error(trace)
+
+
+def _fatal(error: PySparkException | Py4JJavaError, text: str, where: str) -> JobError:
+    """Return the error of transform() or of the data."""
+    code = ErrorCode.BATCH_FAILED
+    remedy = "correct transform.py (try_cast gives null for what cannot be cast) or the data"
+    found, line = cause(text), place(error)
+    if "out of allowed range" in text:  # YTsaurus prints a negative value as an unsigned one
+        remedy = (
+            "keep such rows out with REJECT, or make the value null in transform.py; a date or "
+            "time lies between 1970 and 2105; `capture failed` keeps the rows of the batch"
+        )
+    if _TOO_LONG in text:
+        remedy = (
+            "shorten the value in transform.py, or keep such rows out with REJECT, e.g. "
+            "octet_length(text) > 8000000; `capture failed` keeps the rows of the batch"
+        )
+    if "PythonException" in text and any(part in found for part in _MISSING):
+        # An executor that came after the start was not asked for its packages.
+        code, remedy = ErrorCode.PACKAGES, BRING
+    if not found.endswith(line):  # Spark 4 gives the error the frames of the Python worker
+        found += line
+    return JobError(
+        f"the job cannot continue: {where}{found}",
+        f"{remedy}; committed rows are kept",
+        code=code,
+    )
 
 
 def cause(text: str) -> str:

@@ -1,17 +1,10 @@
-"""Remarks on Spark's state store: a state that is large or unusable."""
+"""Remarks on Spark's state store: a state that is large."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..log import GrowthThresholds
 
-#: Parts of messages about a state that another transform() made, or that is missing.
-FAILURES: Sequence[str] = (
-    "[STATE_STORE_",
-    "[CANNOT_LOAD_STATE_STORE",
-    "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH",
-    "Error reading delta file",
-)
 #: How many rows the state has, by Spark's own count: a metric of each operator with state (Spark,
 #: StateStoreWriter).
 ROWS = "numTotalStateRows"

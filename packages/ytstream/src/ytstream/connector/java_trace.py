@@ -1,0 +1,81 @@
+"""What an exception of Java's says about the cluster: the cause at the bottom of its trace decides.
+
+SPYT's client throws in the middle of Spark, and Spark wraps what it catches into errors of its own:
+a state file that cannot be written because a proxy has restarted is a CANNOT_LOAD_STATE_STORE, for
+example (RocksDBStateStoreProvider.loadStateStore). The outer exceptions are no reason to end a job.
+"""
+
+import re
+from dataclasses import dataclass
+
+from ..cluster.server_errors import judged
+from ..errors import JobError, OutageError, RestartableError
+
+#: What Java throws for a cluster that cannot be reached, by the beginning of a class' name: no
+#: connection, a broken one, no reply, a request that ended with its connection. Any other exception
+#: without a code of the cluster's is an error of a program: waiting does not help.
+_OUTAGES = (
+    "java.net.", "java.nio.channels.", "io.netty.", "javax.net.ssl.", "java.io.IOException",
+    "java.io.EOFException", "java.util.concurrent.TimeoutException",
+    "java.util.concurrent.CancellationException",
+)  # fmt: skip
+#: Of a RuntimeException, whatever its cause: the HTTP proxy names no RPC proxy (ClientPool).
+_NO_PROXIES = "Cannot get rpc proxies"
+#: A cause begins a line. The first one has nothing before its colon, as Py4J prints it.
+_CAUSE = re.compile(r"^(?:Caused by)?: (.*)$", re.MULTILINE)
+#: What Spark puts before an exception that it has only as text: of a task on another machine
+#: (TaskSetManager, handleFailedTask), of a query (StreamingQueryException).
+_WRAPPED = re.compile(r"^.*(?:\(TID \d+\) \([^)]*\): |terminated with exception: )")
+_CLASS = re.compile(r"^((?:\w+\.)+[\w$]+)(?:: |$)")
+#: 'message' <== 'inner message' <== ...; full error: {...} (SPYT's client, YTsaurusError).
+_ANSWER = "; full error: {"
+
+
+@dataclass(frozen=True)
+class JavaCause:
+    """One exception of a trace."""
+
+    #: The class, if the trace says it.
+    name: str
+    message: str
+
+    @property
+    def line(self) -> str:
+        """What happened, in one line: of an answer of the cluster, the innermost message."""
+        said, answer, _ = self.message.partition(_ANSWER)
+        return said.rpartition("<== ")[2].strip("'") if answer else said or self.name
+
+    @property
+    def codes(self) -> frozenset[int]:
+        """The codes of the cluster's answer, those of inner errors included."""
+        answer = self.message.partition(_ANSWER)[2]
+        return frozenset(int(code) for code in re.findall(r'"code"=(\d+)', answer))
+
+    @property
+    def is_transport(self) -> bool:
+        """Whether a connection could not be made, broke or stayed silent."""
+        return self.name.startswith(_OUTAGES)
+
+
+def trace_of(error: BaseException) -> str:
+    """Return all that is known of an exception: PySpark's own text has no trace in it."""
+    stack = getattr(error, "_stackTrace", None)  # CapturedException (pyspark.errors)
+    return f"{error}\n{stack}" if stack else str(error)
+
+
+def bottom(trace: str) -> JavaCause:
+    """Return the last cause of a trace; suppressed exceptions are indented and do not count."""
+    causes = _CAUSE.findall(trace)
+    line = _WRAPPED.sub("", causes[-1] if causes else trace.partition("\n")[0])
+    name = _CLASS.match(line)
+    return JavaCause(name[1], line[name.end() :]) if name else JavaCause("", line)
+
+
+def cluster_error(trace: str) -> JobError | RestartableError | None:
+    """Return the error of the cluster that a trace ends with; None if it was not the cluster."""
+    cause = bottom(trace)
+    if cause.codes:
+        return judged(cause.codes.__contains__, cause.line)
+    if cause.is_transport or _NO_PROXIES in trace:
+        return OutageError(f"the RPC proxies do not answer: {cause.line}", "wait for the cluster")
+    return None
