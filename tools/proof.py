@@ -11,6 +11,9 @@ ROOT = Path(__file__).resolve().parent.parent
 RUNTIME, LOCK = Path("packages", "ytstream", "src"), Path("templates", "locks", "template.txt")
 SUMMARY = Path("docs", "proof", "summary.json")
 BUILD = Path("build", "proof")
+#: The rules by which cases are judged. By those of 1, a driver that ended was started again, and
+#: the case held if that one went on.
+JUDGE = 2
 
 
 def runtime(root: Path = ROOT) -> str:
@@ -41,6 +44,8 @@ def problems(root: Path = ROOT) -> Iterator[str]:
     if found.get("runtime") != digest:
         yield f"{SUMMARY} is not of the runtime {digest}: run make proof, and commit docs/proof"
         return
+    if found.get("judge", 1) != JUDGE:
+        yield f"{SUMMARY} was judged by former rules: run make proof, and commit docs/proof"
     if found["left"]:
         yield f"{found['left']} cases of the proof have no result: run make proof"
     if found["not_held"]:

@@ -19,10 +19,10 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.helpers import ON_STRIKE
 from tests.support.jvm import submit_args
 from tests.support.live import Live, live
 from tests.support.promtool import Series, fires, promtool
+from tests.support.server_errors import UNAVAILABLE
 from ytstream_tools.demo.job_process import environment
 from ytstream_tools.status import alert_rules, job_status
 
@@ -224,7 +224,7 @@ def test_every_fault_fires_its_rules_alone(run: Run) -> None:
 def _fail_once(run: Run) -> None:
     """Let the query fail in a batch; it starts again."""
     before = _epoch(run)
-    run.job.cluster.client.faults.add(method="AdvanceConsumer", action="fail", error=ON_STRIKE)
+    run.job.cluster.client.faults.add(method="AdvanceConsumer", action="fail", error=UNAVAILABLE)
     run.job.send(ROWS)
     run.job.wait(lambda: _epoch(run) > before)
     run.job.drain()

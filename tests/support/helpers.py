@@ -19,6 +19,7 @@ from minicluster.client import Fault
 from minicluster.testing import Running
 from tests.support.driver import Driver
 from tests.support.examples import example, settings_of
+from tests.support.server_errors import UNAVAILABLE, denied
 from ytstream import JobError, RestartableError
 from ytstream.cluster.client import Client
 from ytstream.errors import code_of
@@ -40,8 +41,6 @@ ContextOf = Callable[..., JobContext]
 StreamOf = Callable[..., Stream]
 #: Makes a provisioned job whose batches need no Spark: guarantee, processing, number of queues.
 DriverOf = Callable[..., Driver]
-
-ON_STRIKE = {"code": 1, "message": "the tablet is on strike"}
 
 #: Spark's side of a query that has told of no trigger.
 SILENT = SimpleNamespace(recentProgress=list)
@@ -186,11 +185,11 @@ def die_between_the_logs(stream: Stream, cluster: Running, after: int = 0) -> in
     # SPYT moves it once the commit log has the batch.
     moved = faults.add(
         method="AdvanceConsumer", skip=_moves(stream) * after, times=None, action="fail",
-        error=ON_STRIKE,
+        error=UNAVAILABLE,
     )  # fmt: skip
     # SPYT removes the entry when it can: a driver that is dead cannot.
     faults.add(
-        method="RemoveNode", where={"path": commit}, times=None, action="fail", error=ON_STRIKE
+        method="RemoveNode", where={"path": commit}, times=None, action="fail", error=UNAVAILABLE
     )
     run_until_it_fails(stream)
     assert faults.get(moved).hits
@@ -218,7 +217,7 @@ def fail_in_the_middle_of_a_batch(stream: Stream, cluster: Running, skip: int) -
         skip=skip,
         times=None,
         action="fail",
-        error=ON_STRIKE,
+        error=UNAVAILABLE,
     )
     run_until_it_fails(stream)
     cluster.client.faults.clear()
@@ -241,7 +240,7 @@ def cut_off(cluster: Running, writes: int, run: Callable[[], object]) -> bool:
     Returns whether there was a further one: False when ``run`` came to its end.
     """
     faults = cluster.client.faults
-    always: dict[str, Any] = {"times": None, "action": "fail", "error": ON_STRIKE}
+    always: dict[str, Any] = {"times": None, "action": "fail", "error": denied("write", "//home")}
     first = faults.add(method=_WRITES, skip=writes, **always)
     faults.add(armed_by=first, **always)
     try:

@@ -35,8 +35,8 @@ from pyspark.sql import DataFrame, SparkSession
 from minicluster import testing
 from minicluster.client import Fault
 from tests.support.examples import example, settings_of
-from tests.support.helpers import ON_STRIKE
 from tests.support.jvm import submit_args
+from tests.support.server_errors import UNAVAILABLE
 from tests.support.standalone import Standalone, standalone
 from ytstream.cluster.client import connect
 from ytstream.guarantees.transactional import Transactional
@@ -140,7 +140,7 @@ def play(
     faults = cluster.client.faults
     if machines is None:
         where = {"path": settings.output}
-        faults.add(method="ModifyRows", where=where, skip=5, action="fail", error=ON_STRIKE)
+        faults.add(method="ModifyRows", where=where, skip=5, action="fail", error=UNAVAILABLE)
     else:
         method, skip, act = FAULTS[fault]
         where = {"path": settings.output} if method == "ModifyRows" else {}

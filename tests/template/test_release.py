@@ -27,7 +27,14 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / proof.RUNTIME / "batch.py").write_text("BATCH = 1\n")
     asset = tmp_path / proof.BUILD / proof.results_of(digest := proof.runtime(tmp_path))
     asset.write_text("{}\n")
-    _summary(tmp_path, runtime=digest, sha256=proof.checksum(asset), left=0, not_held=[])
+    _summary(
+        tmp_path,
+        runtime=digest,
+        sha256=proof.checksum(asset),
+        left=0,
+        not_held=[],
+        judge=proof.JUDGE,
+    )
     _git(tmp_path, "init", "--quiet")
     _git(tmp_path, "add", "--all")
     _git(tmp_path, "commit", "--quiet", "--message", "all")
@@ -82,6 +89,7 @@ def test_a_proof_of_another_runtime_is_none(root: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
+        ({"judge": 1}, "was judged by former rules"),
         ({"left": 3}, "3 cases of the proof have no result"),
         ({"not_held": [["failed", "a", "b"]]}, "1 cases of the proof failed"),
         ({"sha256": "0"}, "has another checksum"),

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tests.faults.sweep import cases, lanes, page, results, summary
-from tests.faults.sweep.play import FAILED, HELD, STALLED
+from tests.faults.sweep.play import HELD, NOT_HELD
 from tests.faults.sweep.results import BUILD
 from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.variants import Variant
@@ -78,7 +78,13 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.results == results.RESULTS:
         _summarise()
     jobs = verdicts.get(results.PROOF, Counter())
-    return int(jobs[FAILED] + jobs[STALLED] > 0 or (jobs.total() > 0 and not jobs[HELD]))
+    return exit_code(jobs)
+
+
+def exit_code(jobs: Counter[str]) -> int:
+    """Return 1 for verdicts with one that counts against the job, and where no case held."""
+    is_wrong = any(jobs[verdict] for verdict in NOT_HELD)
+    return int(is_wrong or (jobs.total() > 0 and not jobs[HELD]))
 
 
 def sample(wanted: Sequence[cases.Case], count: int) -> list[cases.Case]:
@@ -150,7 +156,7 @@ def _played(
             progress.update(task, description=f"cases ({held} held)")
             if line.verdict != HELD or has_history:
                 console.print(f"{line.verdict:8} {line.seconds:5.1f} s  {line.case}  {line.said}")
-            if line.verdict in (FAILED, STALLED):
+            if line.verdict in NOT_HELD:
                 console.print(f"  -> {line.command}")
 
         board = lanes.board_of(wanted)

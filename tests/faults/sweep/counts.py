@@ -38,15 +38,10 @@ class Cell:
     stalled: int = 0
     missed: int = 0
     failed: int = 0
-    #: Rows that are still in the queue of a stalled case.
+    #: Rows that are still in the queue of a case that stalled or ended.
     waiting: int = 0
-
-    @property
-    def text(self) -> str:
-        """What the table shows: cases, lost, repeated, stalled."""
-        if not self.cases:
-            return ""
-        return f"{self.cases} · {self.lost} · {self.repeated} · {self.stalled}"
+    #: Cases in which the job ended, and nobody starts it again.
+    ended: int = 0
 
 
 def cell_of(lines: Iterable[Line]) -> Cell:
@@ -61,6 +56,7 @@ def cell_of(lines: Iterable[Line]) -> Cell:
         len(known) - len(played),
         sum(line.verdict == "failed" for line in played),
         sum(line.waiting for line in played),
+        sum(line.verdict == "ended" for line in played),
     )
 
 

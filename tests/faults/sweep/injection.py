@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -13,13 +13,11 @@ from tests.faults.sweep.life import Life, StalledError, end_queries, until
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.points import Point, is_border, named
 from tests.faults.sweep.scene import Recorded, recovery
+from tests.support import server_errors
 from tests.support.fault_rules import Request, add_fault
 from tests.support.remounts import Change, nothing, one_more_column, one_more_tablet, remount
 from ytstream.recovery.lock import LOCK_SECONDS
 
-REFUSAL = {"code": 1, "message": "the proof refuses it"}
-#: NSecurityClient::EErrorCode::AccountLimitExceeded (yt/yt/client/security_client/public.h).
-FULL = {"code": 901, "message": 'Account "tmp" is over disk space limit in medium "default"'}
 #: The longest life of a transaction: SPYT's.
 _TRANSACTION_SECONDS = 310
 _AWAY_SECONDS = 1.5
@@ -123,16 +121,17 @@ def _living(play: Play, point: Point, life: Recorded) -> int:
     scene.control.journal.clear()
     rows = play.output_rows()
     fault = play.case.fault
-    with armed(play, point, **_RULES[fault if fault not in cases.LATE else cases.LATE[0]]) as rule:
-        if fault in _LASTING:  # begins with the request, not when somebody has seen it
-            length, order = _LASTING[fault]
-            lasting = scene.control.faults.add(times=None, armed_by=rule, **order)
+    with armed(play, point, **_order(fault, point.method)) as rule:
+        length, orders = _LASTING.get(fault, (0.0, ()))
+        # It begins with the request, not when somebody has seen it.
+        lasting = [scene.control.faults.add(times=None, armed_by=rule, **order) for order in orders]
         driver = play.start()
         _await(play, rule, driver)
         play.since, until_hit = time.monotonic(), _journal(play, point, rule)
         if fault in _LASTING:
             time.sleep(length)
-            scene.control.faults.remove(lasting)
+            for one in lasting:
+                scene.control.faults.remove(one)
         else:
             _ACTIONS.get(fault, _nothing)(play, rule)
     verify(play, point, rule, until_hit[-1].n, is_first=fault in _LASTING)
@@ -140,7 +139,6 @@ def _living(play: Play, point: Point, life: Recorded) -> int:
 
 
 _RULES: Mapping[str, Mapping[str, Any]] = {
-    cases.REFUSED: {"action": "fail", "error": REFUSAL},
     cases.DROPPED: {"action": "hang_up"},
     cases.LOST_REPLY: {"action": "lose_reply"},
     cases.PAUSED: {"action": "delay"},
@@ -149,22 +147,33 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
     cases.AWAY: {"action": "hang_up"},
     cases.SLOW: {"action": "delay", "seconds": 0},
     cases.PROXY: {"action": "proxy_down"},
-    cases.FULL_DISK: {"action": "fail", "error": FULL},
     **{fault: {"action": "delay"} for fault in cases.OF_TABLE},
     cases.LATE[0]: {"action": "apply_late"},
 }
 
-#: What needs disk space; a transaction can be started, aborted and cleared away without.
-_NEED_SPACE = (
-    "CommitTransaction", "CreateNode", "ModifyRows", "WriteFile", "WriteTable",
-    "create", "insert_rows", "write_file", "write_table",
-)  # fmt: skip
+_NO_DELAY: Mapping[str, Any] = {"action": "delay", "seconds": 0}
 #: What begins with the request: for so many seconds, to all such requests.
-_LASTING: Mapping[str, tuple[float, Mapping[str, Any]]] = {
-    cases.AWAY: (_AWAY_SECONDS, {"action": "hang_up"}),
-    cases.SLOW: (_SLOW_SECONDS, {"action": "delay", "seconds": 0.2}),
-    cases.FULL_DISK: (_AWAY_SECONDS, {"action": "fail", "error": FULL, "method": [*_NEED_SPACE]}),
+_LASTING: Mapping[str, tuple[float, Sequence[Mapping[str, Any]]]] = {
+    cases.AWAY: (_AWAY_SECONDS, [{"action": "hang_up"}]),
+    cases.SLOW: (_SLOW_SECONDS, [{"action": "delay", "seconds": 0.2}]),
+    cases.FULL_DISK: (
+        _AWAY_SECONDS,
+        [
+            {"action": "fail", "method": method, "error": error}
+            for method, error in server_errors.FULL.items()
+        ],
+    ),
 }
+
+
+def _order(fault: str, method: str) -> Mapping[str, Any]:
+    """Return what the rule orders for the request at the point."""
+    if fault == cases.REFUSED:
+        return {"action": "fail", "error": server_errors.unavailable(method)}
+    if fault == cases.FULL_DISK:
+        error = server_errors.FULL.get(method)
+        return {"action": "fail", "error": error} if error else _NO_DELAY
+    return _RULES[fault if fault not in cases.LATE else cases.LATE[0]]
 
 
 @contextmanager
@@ -197,6 +206,7 @@ def _await(play: Play, rule: Fault, driver: Life) -> None:
         raise MissedError("the request did not come") from None
     if not faults.get(rule).hits:
         # A job has no reason to: nothing has happened to it yet.
+        play.verify_goes_on()
         error = MissedError if play.scene.variant.is_listing else StalledError
         raise error(f"the driver ended before: {driver.error}")
 

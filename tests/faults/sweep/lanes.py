@@ -24,6 +24,7 @@ from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.variants import variant_of
 from tests.faults.sweep.worker import READY, RECORDED, RESULT
 from tests.support.project import ROOT
+from tools import proof
 
 #: So long a worker may take to start, to record, and for a case.
 START_SECONDS, RECORD_SECONDS, CASE_SECONDS = 600.0, 600.0, 480.0
@@ -201,6 +202,7 @@ def _unanswered(case: Case) -> results.Line:
         results.commit(),
         results.of(case.name),
         said="the worker gave no answer",
+        judge=proof.JUDGE,
     )
 
 

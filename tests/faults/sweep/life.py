@@ -6,10 +6,11 @@ client of its own and, without state, a checkpoint of its own. What they share i
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +19,9 @@ from pyspark.sql import SparkSession
 from ytstream.cluster.client import connect
 from ytstream.connector.java import jvm_of
 from ytstream.connector.tablet_transactions import Tablets
+from ytstream.errors import JobError, OutageError
 from ytstream.job import JobContext
+from ytstream.log import Event
 from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner, supervise
 
@@ -35,6 +38,21 @@ class StalledError(Exception):
     """Rows stay in the queue, or a driver does not end, although there was time."""
 
 
+class EndedError(Exception):
+    """A driver has ended, and production would not start another one."""
+
+
+def is_final(error: BaseException | None) -> bool:
+    """Return whether production starts no other driver after one that ended with this error.
+
+    A job that raises a JobError aborts its own operation (cluster/abort_own_operation.py). So does
+    a superseded one, unless a later attempt of the same operation has superseded it, which runs
+    then. After any other exception, and after `kill -9`, YTsaurus starts another attempt of the
+    driver (node/attempt.py).
+    """
+    return isinstance(error, JobError)
+
+
 @dataclass
 class Life:
     """One driver."""
@@ -43,6 +61,10 @@ class Life:
     spark: SparkSession
     #: What has ended it by itself: a refusal, or the failures that the supervisor allows.
     error: BaseException | None = None
+    #: Failures that the supervisor has counted, which `most_failures` limits.
+    failures: int = 0
+    #: Times that it found the cluster away.
+    outages: int = 0
     _stop: StopSignal = field(default_factory=StopSignal)
     _thread: threading.Thread | None = None
 
@@ -53,7 +75,8 @@ class Life:
 
     def _run(self) -> None:
         try:
-            self.run()
+            with _heard(self):
+                self.run()
         except BaseException as error:
             self.error = error
 
@@ -67,7 +90,7 @@ class Life:
         # A client of its own: a client keeps its transaction for all threads.
         own = replace(self.context, client=connect(self.context.settings))
         tablets = Tablets(jvm_of(self.spark), own.settings)
-        supervise(job, QueryRunner(own, self.spark, tablets, self._stop), self._stop)
+        supervise(job, _Runner(own, self.spark, tablets, self._stop, life=self), self._stop)
 
     def is_asked_to_end(self, seconds: float) -> bool:
         """Wait so long for ask_to_end(); return whether it was called."""
@@ -89,6 +112,45 @@ class Life:
             self._thread.join(seconds)
             if self._thread.is_alive():
                 raise StalledError("a driver does not stop")
+
+
+@dataclass
+class _Runner(QueryRunner):
+    """Counts the queries that end because the cluster is away."""
+
+    life: Life | None = None
+
+    def run(self) -> None:
+        """Run one query."""
+        try:
+            super().run()
+        except OutageError:
+            assert self.life is not None
+            self.life.outages += 1
+            raise
+
+
+class _Ear(logging.Handler):
+    """Counts the failures in the log of one life: the supervisor says each one that it counts."""
+
+    def __init__(self, life: Life) -> None:
+        super().__init__()
+        self._life, self._thread = life, threading.get_ident()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        is_own = record.thread == self._thread
+        self._life.failures += is_own and record.getMessage().startswith(Event.FAILURE)
+
+
+@contextmanager
+def _heard(life: Life) -> Iterator[None]:
+    """Count the failures of a life that runs in this thread."""
+    log, ear = logging.getLogger("job"), _Ear(life)
+    log.addHandler(ear)
+    try:
+        yield
+    finally:
+        log.removeHandler(ear)
 
 
 def until(

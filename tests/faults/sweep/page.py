@@ -18,9 +18,11 @@ from tests.faults.sweep.counts import GROUPS, Cell, added
 from tests.faults.sweep.picture import picture
 from tests.faults.sweep.summary import Summary, totals
 from tests.support.project import ROOT
+from tools import proof
 
 PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
-
+#: The first rules by which a job can end for good.
+_TELLS_ENDS = 2
 
 _SAID = Path(__file__).with_name("said.txt").read_text(encoding="utf-8")
 _PARTS = re.split(r"^<!-- ([A-Z_]+) -->$", _SAID, flags=re.MULTILINE)
@@ -40,6 +42,7 @@ def page(found: Summary) -> str:
     parts = [
         words("TOP"),
         words("CLAIM"),
+        words("FORMER_RULES") if found.judge < proof.JUDGE else "",
         _played(found),
         "![Each cell is a variant and a fault](proof/table.svg)",
         _results(found),
@@ -52,7 +55,7 @@ def page(found: Summary) -> str:
         words("METHOD"),
         _faults(),
         "## Results by variant",
-        _table(found.table),
+        _table(found.table, found.judge),
         "## Time to recover",
         _recovery(found),
         "## Control: SPYT's example",
@@ -118,7 +121,7 @@ def _results(found: Summary) -> str:
         for may_repeat in (False, True)
     )
     parts = [
-        f"In {total.cases:,} cases, {total.lost} rows were lost and {total.stalled} cases stalled. "
+        f"In {total.cases:,} cases, {_ends(total, found.judge)}. "
         f"{exact} rows were duplicated in the exactly-once modes, and {allowed} under "
         f"`at_least_once`, which allows it. {_missed(total)}",
         _rewritten(*found.rewritten),
@@ -127,12 +130,23 @@ def _results(found: Summary) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _table(table: Mapping[str, Mapping[str, Cell]]) -> str:
-    head = ("variant", "cases", "lost", "duplicated", "stalled", "rows in their queues")
+def _ends(total: Cell, judge: int) -> str:
+    """Return how cases ended that did not go on: by the first rules no job had ended for good."""
+    if judge < _TELLS_ENDS:
+        return f"{total.lost} rows were lost and {total.stalled} cases stalled"
+    return f"{total.lost} rows were lost, {total.stalled} cases stalled and {total.ended} ended"
+
+
+def _table(table: Mapping[str, Mapping[str, Cell]], judge: int) -> str:
+    ends = ["stalled", "ended"][: 1 + (judge >= _TELLS_ENDS)]
+    head = ("variant", "cases", "lost", "duplicated", *ends, "rows in their queues")
     body = (
-        (name, cell.cases, cell.lost, cell.repeated, cell.stalled, cell.waiting)
+        (
+            name, cell.cases, cell.lost, cell.repeated, *(getattr(cell, end) for end in ends),
+            cell.waiting,
+        )
         for name, cell in totals(table).items()
-    )
+    )  # fmt: skip
     return rows(head, body)
 
 
@@ -171,7 +185,7 @@ def _recovery(found: Summary) -> str:
 
 def _control(found: Summary) -> str:
     rows_of = {name.removeprefix("listing-"): row for name, row in found.control.items()}
-    table = _table(rows_of) if rows_of else words("NOT_YET")
+    table = _table(rows_of, found.judge) if rows_of else words("NOT_YET")
     return "\n\n".join([words("CONTROL"), table])
 
 

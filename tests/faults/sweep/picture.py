@@ -59,7 +59,7 @@ def kind_of(cell: Cell) -> str:
     """Return the class of a cell: what its colour says."""
     if not cell.cases:
         return "none"
-    if cell.lost or cell.stalled or cell.failed:
+    if cell.lost or cell.stalled or cell.failed or cell.ended:
         return "failed"
     return "repeats" if cell.repeated else "held"
 
@@ -76,7 +76,7 @@ def _legend(y: int) -> str:
     said = {
         "held": "nothing lost, nothing repeated",
         "repeats": "rows repeat, as at least once allows",
-        "failed": "lost, repeated or stalled",
+        "failed": "lost, repeated, stalled or ended",
         "none": "no case",
     }
     parts, x = [], 14

@@ -11,13 +11,15 @@ from minicluster.client import Entry
 from tests.faults.sweep import history, oracle
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.injection import Cause, cause_of
-from tests.faults.sweep.life import StalledError, end_queries
+from tests.faults.sweep.life import EndedError, StalledError, end_queries
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.scene import Scene
 from ytstream.errors import JobError
 from ytstream.ledger import positions
 
-HELD, FAILED, MISSED, STALLED = "held", "failed", "missed", "stalled"
+HELD, FAILED, MISSED, STALLED, ENDED = "held", "failed", "missed", "stalled", "ended"
+#: What counts against a job.
+NOT_HELD = (FAILED, STALLED, ENDED)
 #: A case whose rows were all in a batch by then had nothing to recover.
 _AT_ONCE = 0.1
 
@@ -32,6 +34,8 @@ class Result:
     said: str = ""
     #: Drivers that were started after the first fault.
     starts: int = 0
+    #: Failures that the drivers have counted: `most_failures` of them end a job.
+    failures: int = 0
     #: Rows that were written again under the key of an idempotent output, which hides them.
     rewritten: int = 0
     #: Seconds from the fault until every row was in a batch.
@@ -70,24 +74,28 @@ def play(case: Case, scene: Scene, cause: Cause | None = None) -> Result:
         recovered = time.monotonic() - play.since
         play.follow()
         play.lives[-1].end()
+        play.verify_goes_on()
         result = _judged(play, before)
         result.recovered = recovered if recovered > _AT_ONCE else 0.0
     except MissedError as error:
         result = Result(MISSED, said=str(error))
+    except EndedError as error:
+        result = _stopped(ENDED, _judged(play, 0), play, str(error))
     except StalledError as error:
         said = f"{error}; {_last_error(play)}"
-        result = _stalled(_judged(play, 0), play, said)
+        result = _stopped(STALLED, _judged(play, 0), play, said)
     except JobError as error:
         result = Result(unplayed(case), said=str(error))
     finally:
         result.sent, result.journal = play.sent, control.journal()
         result.starts = len(play.lives)
+        result.failures = sum(life.failures for life in play.lives)
         control.faults.clear()
         _end(play)
     return result
 
 
-def _stalled(result: Result, play: Play, said: str) -> Result:
+def _stopped(verdict: str, result: Result, play: Play, said: str) -> Result:
     """Return the result of a case whose rows stay in the queue: those are not lost."""
     context, tables = play.scene.context, result.tables
     queues = positions.read(context.client, context.settings).queues
@@ -99,7 +107,7 @@ def _stalled(result: Result, play: Play, said: str) -> Result:
     # An open window is of rows that were read: nothing of it is lost.
     waiting = tables.lost if play.scene.variant.is_stateful else min(left, tables.lost)
     tables = replace(tables, lost=tables.lost - waiting, waiting=waiting)
-    return replace(result, verdict=STALLED, tables=tables, said=said)
+    return replace(result, verdict=verdict, tables=tables, said=said)
 
 
 def _end(play: Play) -> None:
@@ -112,7 +120,7 @@ def _end(play: Play) -> None:
 
 def _last_error(play: Play) -> str:
     errors = [life.error for life in play.lives if life.error is not None]
-    return str(errors[-1]) if errors else "no driver has ended by itself"
+    return str(errors[-1]) if errors else "no driver has ended"
 
 
 def _judged(play: Play, before: int) -> Result:

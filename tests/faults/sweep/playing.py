@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.faults.sweep.cases import Case
-from tests.faults.sweep.life import LOOK_SECONDS, PATIENCE, Life, StalledError, end_queries
+from tests.faults.sweep.life import (
+    LOOK_SECONDS,
+    PATIENCE,
+    EndedError,
+    Life,
+    StalledError,
+    end_queries,
+    is_final,
+)
 from tests.faults.sweep.scene import SEED, Scene
 
 #: Rows that follow once the fault is over: they show that the job goes on. Of a batch of its own.
@@ -16,7 +24,7 @@ _FOLLOWING, _FOLLOWING_BATCH = 20, 90
 #: A production queue gets rows all the time: so many come so often while a driver is waited for,
 #: but for the last third of the patience: who keeps up with them has read all of them then.
 ARRIVAL_SECONDS, _ARRIVING, _ARRIVING_SEED = 5.0, 6, 100
-#: Between two starts of drivers that end by themselves.
+#: Between two attempts of a driver, as YTsaurus starts them.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _END_SECONDS = 30.0
 
@@ -36,6 +44,8 @@ class Play:
     arrivals: int = 0
     #: When the fault happened.
     since: float = field(default_factory=time.monotonic)
+    #: When it was over, by the clock of the journal; None: at once.
+    over: float | None = None
 
     # -- drivers
 
@@ -47,10 +57,12 @@ class Play:
         return life
 
     def drain(self) -> None:
-        """Wait until every row is in a batch, while new ones arrive. Raises StalledError.
+        """Wait until every row is in a batch, while new ones arrive.
 
-        A driver that ends is started again. After half of the patience the one that runs is started
-        again, too, as an operator would.
+        Another driver is started where production starts one: see is_final(). After half of the
+        patience, the control's is started again as an operator would.
+
+        Raises EndedError, or StalledError.
         """
         is_drained, begun = self.scene.drained(), time.monotonic()
         arrival, pause, is_restarted = ARRIVAL_SECONDS, _FIRST_PAUSE, False
@@ -61,15 +73,26 @@ class Play:
             if arrival < waited < PATIENCE * 2 / 3:
                 arrival += ARRIVAL_SECONDS
                 self._arrive()
+            self.verify_goes_on()
             if self.lives[-1].is_over:
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 self.start()
-            elif waited > PATIENCE / 2 and not is_restarted:
+            elif self._has_operator and waited > PATIENCE / 2 and not is_restarted:
                 is_restarted = True
                 self._end_driver()
                 self.start()
             time.sleep(LOOK_SECONDS)
+
+    @property
+    def _has_operator(self) -> bool:
+        return self.scene.variant.is_listing
+
+    def verify_goes_on(self) -> None:
+        """Raise EndedError when the newest driver has ended for good."""
+        error = self.lives[-1].error
+        if is_final(error):
+            raise EndedError(str(error))
 
     def _end_driver(self) -> None:
         self.lives[-1].ask_to_end()

@@ -44,8 +44,12 @@ class Line:
     recovered: float = 0.0
     rewritten: int = 0
     said: str = ""
-    #: Rows of a stalled case that are still in the queue.
+    #: Rows of a case that stalled or ended, and are still in the queue.
     waiting: int = 0
+    #: Failures that its drivers have counted.
+    failures: int = 0
+    #: The rules that it was judged by.
+    judge: int = 1
 
     @property
     def variant(self) -> str:
@@ -88,8 +92,12 @@ def append(line: Line, path: Path = RESULTS) -> None:
 
 
 def pending(names: Iterable[str], lines: Iterable[Line]) -> Iterator[str]:
-    """Yield the names that no line has."""
-    done = {line.case for line in lines if line.of.startswith((PROOF, CONTROL))}
+    """Yield the names that no line of today's rules has."""
+    done = {
+        line.case
+        for line in lines
+        if line.of.startswith((PROOF, CONTROL)) and line.judge == proof.JUDGE
+    }
     return (name for name in names if name not in done)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.faults.sweep import cases, counts, results
 from tests.faults.sweep.counts import Cell
+from tests.faults.sweep.play import NOT_HELD
 from tests.faults.sweep.results import PROOF, Line
 from tests.support.project import ROOT
 from tools import proof
@@ -46,6 +47,8 @@ class Summary:
     rewritten: Sequence[int]
     #: Verdict, case and message.
     not_held: Sequence[Sequence[str]] = ()
+    #: The oldest rules that a case was judged by.
+    judge: int = 1
 
 
 def summary(
@@ -73,10 +76,9 @@ def summary(
         },
         rewritten=[len(again), sum(line.rewritten for line in again)],
         not_held=[
-            [line.verdict, line.case, line.said[:90]]
-            for line in played
-            if line.verdict in ("failed", "stalled")
+            [line.verdict, line.case, line.said[:90]] for line in played if line.verdict in NOT_HELD
         ][:_MOST],
+        judge=min((line.judge for line in lines), default=proof.JUDGE),
     )
 
 
@@ -128,8 +130,10 @@ def read(path: Path = SUMMARY) -> Summary:
             }
             for row, cells in known[name].items()
         }
-    # One that was written before may have figures that the page does not show any more.
-    return Summary(**{one.name: known[one.name] for one in fields(Summary)})
+    # One that was written before may have figures that the page does not show any more, and not yet
+    # all that it shows now.
+    names = (one.name for one in fields(Summary))
+    return Summary(**{name: known[name] for name in names if name in known})
 
 
 def _packed(table: Table) -> dict[str, list[int | list[int]]]:

@@ -1,6 +1,6 @@
-"""The control is fair: the job and the listing get the same patience, rows and restarts.
+"""The rules: who is started again, and who is not. The control gets no less than the job.
 
-Their faults differ by what is here.
+The job and the listing get the same patience and rows. Their faults differ by what is here.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import pytest
 
 from tests.faults.sweep import cases, oracle, play, playing
 from tests.faults.sweep.cases import Case
-from tests.faults.sweep.life import StalledError
+from tests.faults.sweep.life import EndedError, StalledError
 from tests.faults.sweep.playing import Play
 from tests.faults.sweep.variants import LISTINGS, VARIANTS, Variant
+from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.ledger import positions
 
 PATIENCE = 0.4
@@ -28,10 +29,11 @@ LISTING = JOB._replace(is_listing=True)
 
 @dataclass
 class _Life:
-    """A driver that does nothing, or has ended by itself."""
+    """A driver that does nothing, or has ended with this error."""
 
     is_over: bool = False
     error: BaseException | None = None
+    failures: int = 0
 
     def start(self) -> None:
         pass
@@ -49,7 +51,8 @@ class _Scene:
 
     variant: Variant
     is_drained: Callable[[], bool]
-    ends: bool = False
+    #: What ends each driver at once.
+    error: BaseException | None = None
     put_into: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -61,7 +64,7 @@ class _Scene:
         )
 
     def life(self) -> _Life:
-        return _Life(self.ends)
+        return _Life(self.error is not None, self.error)
 
     def drained(self) -> Callable[[], bool]:
         return self.is_drained
@@ -90,15 +93,16 @@ both = pytest.mark.parametrize("variant", [JOB, LISTING], ids=["job", "listing"]
 
 
 @both
-def test_rows_arrive_for_the_whole_patience_and_a_restart_does_not_help(variant: Variant) -> None:
+def test_rows_arrive_for_the_whole_patience(variant: Variant) -> None:
     found = _play(scene := _Scene(variant, lambda: False))
     begun = time.monotonic()
     with pytest.raises(StalledError, match="rows stay in the queue"):
         found.drain()
     assert time.monotonic() - begun >= PATIENCE
-    assert 5 <= found.arrivals <= 8
+    assert 1 < found.arrivals <= 8
     assert scene.put_into == [*QUEUES] * found.arrivals
-    assert len(found.lives) == 2  # started again after half of the time
+    # After half of the time an operator restarts the listing. Nobody restarts a job that hangs.
+    assert len(found.lives) == (2 if variant.is_listing else 1)
     # Each is newer than all before it, and no two have a seed in common.
     times = [row["time"] for row in found.sent]
     assert times == sorted(times)
@@ -106,11 +110,67 @@ def test_rows_arrive_for_the_whole_patience_and_a_restart_does_not_help(variant:
 
 
 @both
-def test_a_driver_that_ends_is_started_again_until_the_end(variant: Variant) -> None:
-    found = _play(_Scene(variant, lambda: False, ends=True))
+@pytest.mark.parametrize("error", [RuntimeError("the query has ended"), RestartableError("away")])
+def test_a_driver_that_production_starts_again_is_started_until_the_end(
+    variant: Variant, error: BaseException
+) -> None:
+    found = _play(_Scene(variant, lambda: False, error=error))
     with pytest.raises(StalledError):
         found.drain()
     assert len(found.lives) > 3
+
+
+@pytest.mark.parametrize(
+    "error", [JobError("the job cannot continue"), SupersededError("another one")]
+)
+def test_a_job_that_has_ended_for_good_is_not_started_again(error: BaseException) -> None:
+    found = _play(_Scene(JOB, lambda: False, error=error))
+    with pytest.raises(EndedError, match=str(error)):
+        found.drain()
+    assert len(found.lives) == 1
+
+
+@dataclass
+class _Played(_Scene):
+    """A scene whose case can be played: its tables hold what they should."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.control = SimpleNamespace(faults=SimpleNamespace(clear=lambda: None), journal=list)
+
+    def find(self, name: str) -> object:
+        return name
+
+    def life_of(self, point: object) -> Any:
+        return SimpleNamespace(sent=[{"time": 7}])
+
+
+@pytest.mark.parametrize("is_drained", [False, True], ids=["before the rows", "after all rows"])
+def test_a_case_in_which_the_job_ends_is_not_held(
+    monkeypatch: pytest.MonkeyPatch, is_drained: bool
+) -> None:
+    def held(found: Play, before: int) -> play.Result:
+        return play.Result(play.HELD)
+
+    def started(found: Play, point: object, life: object) -> int:
+        found.start()
+        return 0
+
+    queue = SimpleNamespace(upper=(20,), consumed={0: 20 * is_drained})
+    read = SimpleNamespace(queues=(queue,))
+    monkeypatch.setattr(positions, "read", lambda client, settings: read)
+    monkeypatch.setattr(play, "_judged", held)
+    monkeypatch.setattr(play, "end_queries", lambda spark: None)
+    monkeypatch.setattr(Play, "follow", lambda found: None)
+    scene: Any = _Played(JOB, lambda: is_drained, error=JobError("the job cannot continue"))
+    scene.context.client = None
+    case = Case(JOB, "middle:ModifyRows.output", cases.REFUSED)
+    result = play.play(case, scene, started)
+    assert (result.verdict, result.starts) == (play.ENDED, 1)
+    assert result.verdict in play.NOT_HELD
+    assert result.said == "the job cannot continue"
+    scene.error = None
+    assert play.play(case, scene, started).verdict == (play.HELD if is_drained else play.STALLED)
 
 
 @both
@@ -130,11 +190,13 @@ def test_rows_in_the_queue_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None
     scene.context.client = None
     for missing, (lost, waiting) in {40: (25, 15), 15: (0, 15), 3: (0, 3)}.items():
         result = play.Result("", oracle.Verdict(lost=missing))
-        tables = play._stalled(result, _play(scene), "said").tables
+        tables = play._stopped(play.STALLED, result, _play(scene), "said").tables
         assert (tables.lost, tables.waiting) == (lost, waiting)
     stateful: Any = _Scene(LISTING._replace(processing="window"), lambda: False)
     stateful.context.client = None
-    tables = play._stalled(play.Result("", oracle.Verdict(lost=40)), _play(stateful), "").tables
+    tables = play._stopped(
+        play.ENDED, play.Result("", oracle.Verdict(lost=40)), _play(stateful), ""
+    ).tables
     assert (tables.lost, tables.waiting) == (0, 40)  # they are of open windows
 
 

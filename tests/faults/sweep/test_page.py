@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.faults.sweep import counts, results, summary
-from tests.faults.sweep.__main__ import main, sample, seconds_of
+from tests.faults.sweep.__main__ import exit_code, main, sample, seconds_of
 from tests.faults.sweep.cases import FAULTS, Case, all_cases, cases_of, chosen, distinct
 from tests.faults.sweep.counts import GROUPS, Cell
 from tests.faults.sweep.page import PAGE, by_pair, page
@@ -22,7 +23,7 @@ from tools import proof
 
 NAME = "transactional-map-1:middle:ModifyRows.output"
 COMMIT = "transactional-map-1:middle:CommitTransaction.ledger"
-HELD = Line(f"{NAME}:refused", "held", 0, 0, 1.5, 31, "abc", recovered=1.0)
+HELD = Line(f"{NAME}:refused", "held", 0, 0, 1.5, 31, "abc", recovered=1.0, judge=proof.JUDGE)
 LINES = [
     HELD,
     replace(HELD, case=f"{NAME}:overtaken", recovered=3.0),
@@ -31,6 +32,7 @@ LINES = [
     replace(HELD, case=f"{COMMIT}:killed-after+restart-raise:ModifyRows.ledger:killed-after"),
     replace(HELD, case="at_least_once-map-1:middle:ModifyRows.output:refused", repeated=12),
 ]
+ENDED = replace(HELD, verdict="ended", said="[state_damaged] the job cannot continue", waiting=40)
 
 
 def _page(*lines: Line) -> str:
@@ -40,7 +42,7 @@ def _page(*lines: Line) -> str:
 def test_the_figures_are_those_of_the_results() -> None:
     text = _page(*LINES)
     assert text.endswith("\n\ncases: 5\n")
-    assert "| transactional-map-1 | 4 | 2 | 0 | 0 | 0 |" in text
+    assert "| transactional-map-1 | 4 | 2 | 0 | 0 | 0 | 0 |" in text
     assert "1 more cases are not counted" in text
     assert "0 rows were duplicated in the exactly-once modes, and 12 under `at_least_once`" in text
     assert f"- failed: `{NAME}:killed-after`: `output: lost []`" in text
@@ -55,10 +57,47 @@ def test_the_figures_are_those_of_the_results() -> None:
     ]  # fmt: skip
 
 
+def test_a_job_that_ended_is_counted_wherever_results_are() -> None:
+    found = summary.summary([*LINES[1:], ENDED], "abc", "", {})
+    assert ["ended", ENDED.case, ENDED.said] in found.not_held
+    (cell,) = (one for one in found.table["transactional-map-1"].values() if one.ended)
+    assert (cell.cases, cell.ended, kind_of(cell)) == (1, 1, "failed")
+    text = page(found)
+    assert "2 rows were lost, 0 cases stalled and 1 ended" in text
+    assert "| transactional-map-1 | 4 | 2 | 0 | 0 | 1 | 40 |" in text
+    assert f"- ended: `{ENDED.case}`: `{ENDED.said}`" in text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code"),
+    [
+        ({"held": 5, "missed": 1}, 0),
+        ({"held": 5, "ended": 1}, 1),
+        ({"held": 5, "stalled": 1}, 1),
+        ({"held": 5, "failed": 1}, 1),
+        ({"missed": 1}, 1),
+        ({}, 0),
+    ],
+)
+def test_the_exit_code_is_that_of_the_worst_case(verdicts: dict[str, int], code: int) -> None:
+    assert exit_code(Counter(verdicts)) == code
+
+
+def test_results_of_former_rules_are_told_and_do_not_count_today() -> None:
+    former = replace(HELD, judge=1)
+    found = summary.summary([former, LINES[1]], "abc", "", {})
+    assert found.judge == 1
+    assert "of earlier rules" in page(found)
+    assert "earlier rules" not in _page(*LINES)
+    assert " ended" not in page(found).partition("## Run it")[0].partition("In 2 cases")[2]
+    names = [former.case, LINES[1].case]
+    assert [*results.pending(names, [former, LINES[1]])] == [former.case]
+
+
 def test_rows_in_a_queue_are_a_column_of_their_own() -> None:
     case = "listing-transactional-map-2:middle:ModifyRows.output:refused"
     line = replace(HELD, case=case, verdict="stalled", waiting=80, of=f"{CONTROL}x")
-    assert "| transactional-map-2 | 1 | 0 | 0 | 1 | 80 |" in _page(HELD, line)
+    assert "| transactional-map-2 | 1 | 0 | 0 | 1 | 0 | 80 |" in _page(HELD, line)
 
 
 def test_the_summary_is_small_and_reads_back(tmp_path: Path) -> None:
@@ -148,6 +187,7 @@ def test_the_picture_has_what_the_listing_makes_of_it_below() -> None:
         (Cell(3, repeated=1), "repeats"),
         (Cell(3, lost=1), "failed"),
         (Cell(3, stalled=1), "failed"),
+        (Cell(3, ended=1), "failed"),
         (Cell(3, repeated=1, failed=1), "failed"),
     ],
 )

@@ -16,9 +16,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.faults.sweep import cases, history, lane, results
-from tests.faults.sweep.play import FAILED, STALLED, Result, play, unplayed
+from tests.faults.sweep.play import NOT_HELD, STALLED, Result, play, unplayed
 from tests.faults.sweep.scene import SEED, Scene, recorded
 from tests.support.jvm import submit_args
+from tools import proof
 
 RESULT, READY, RECORDED = "RESULT ", "READY", "RECORDED"
 #: Keep the histories of cases that hold, too.
@@ -41,7 +42,7 @@ def main(folder: Path) -> None:
             started = time.monotonic()
             result = _played(case, scene)
             line = line_of(case.name, result, time.monotonic() - started, commit)
-            if result.verdict in (FAILED, STALLED) or HISTORY in sys.argv:
+            if result.verdict in NOT_HELD or HISTORY in sys.argv:
                 keep(folder, line, result)
             print(f"{RESULT}{json.dumps(asdict(line))}", flush=True)
             if result.verdict == STALLED:
@@ -70,6 +71,8 @@ def line_of(name: str, result: Result, seconds: float, commit: str) -> results.L
         seed=SEED,
         commit=commit,
         starts=result.starts,
+        failures=result.failures,
+        judge=proof.JUDGE,
         recovered=round(result.recovered, 2),
         rewritten=result.rewritten,
         said=result.said[:300],

@@ -19,7 +19,16 @@ from yt.common import YtError
 
 from minicluster.client import ControlError
 from tests.faults.two_drivers.cases import CASES, Variant
-from tests.faults.two_drivers.play import Result, SpoiltError, Stage, play, project_of, staged
+from tests.faults.two_drivers.play import (
+    EndedError,
+    Result,
+    SpoiltError,
+    Stage,
+    play,
+    project_of,
+    staged,
+    verify_goes_on,
+)
 from tests.support.jvm import submit_args
 from tests.support.project import ROOT
 
@@ -97,8 +106,12 @@ def _rows(
             figures, verdict = ("", "", ""), HOLDS
             try:
                 result = play(case, stage)
+                if stage.driver is not None:
+                    verify_goes_on(stage.driver)
                 figures = str(result.lost), str(result.duplicated), result.ended
                 verdict = HOLDS if result.holds else "; ".join(("FAILED", *result.wrong))
+            except EndedError as error:
+                verdict = f"ENDED: {error}"
             except (SpoiltError, ControlError, YtError, OSError) as error:
                 verdict = f"FAILED: {error}"
             if verdict != HOLDS:  # the next case shall not suffer from it

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from tests.faults.two_drivers.__main__ import console, run
 from tests.faults.two_drivers.cases import Variant
 from tests.faults.two_drivers.play import PACKAGE, Result, SpoiltError, Stage
+from tests.support.server_errors import WRITES_DISABLED
 from ytstream.errors import JobError
 from ytstream.log import Event
 from ytstream_tools.demo.job_process import JobProcess, run_command
@@ -113,13 +114,9 @@ def _driver(stage: Stage, name: str) -> Iterator[JobProcess]:
 
 
 def backing_off(stage: Stage, driver: JobProcess) -> None:
-    """Let each write fail, until the driver waits before it tries again."""
+    """Let each commit fail, until the driver waits before it tries again."""
     stage.cluster.client.faults.add(
-        action="fail",
-        method="ModifyRows",
-        where={"path": stage.context.settings.output},
-        times=None,
-        error={"code": 1, "message": "the tablet is on strike"},
+        action="fail", method="CommitTransaction", times=None, error=WRITES_DISABLED
     )
     stage.fill()
     stage.wait(lambda: driver.events(Event.FAILURE) >= 2, driver)

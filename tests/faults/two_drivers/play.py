@@ -78,6 +78,10 @@ class SpoiltError(Exception):
     """A case that did not go as its name says, or a driver that did not end as it has to."""
 
 
+class EndedError(SpoiltError):
+    """A driver has ended that should go on. Nobody starts another one here."""
+
+
 @dataclass(frozen=True)
 class Result:
     """Figures counted from the tables, and how the older driver ended."""
@@ -363,8 +367,7 @@ class Stage:
         """Wait for something that happens while ``process`` runs."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not is_over():
-            if process.exit_code is not None:
-                raise SpoiltError(f"a driver ended with {process.exit_code}:\n{process.tail()}")
+            verify_goes_on(process)
             if time.monotonic() > deadline:
                 raise SpoiltError(f"not done in {PATIENCE_SECONDS:.0f} s:\n{process.tail()}")
             time.sleep(_POLL_SECONDS)
@@ -377,6 +380,12 @@ class Stage:
         client = self.context.client
         demo_tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
         self._sent.extend(rows)
+
+
+def verify_goes_on(process: JobProcess) -> None:
+    """Raise EndedError when a driver has ended."""
+    if process.exit_code is not None:
+        raise EndedError(f"a driver ended with {process.exit_code}:\n{process.tail()}")
 
 
 def _filled(value: Any, paths: dict[str, str]) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.faults.two_drivers import __main__ as matrix
 from tests.faults.two_drivers.__main__ import main
 from tests.faults.two_drivers.cases import (
     CASES,
@@ -17,7 +20,7 @@ from tests.faults.two_drivers.cases import (
     VARIANTS,
     chosen,
 )
-from tests.faults.two_drivers.play import play, project_of, staged
+from tests.faults.two_drivers.play import Result, play, project_of, staged
 from tests.support.jvm import submit_args
 
 #: One of a batch, and in `make journeys` one of a start and two of uploads. Of commits that are
@@ -52,6 +55,21 @@ def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) 
         main(["--only", "exactly-twice"])
     assert caught.value.code == 2
     assert "no case has 'exactly-twice' in its name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "wanted"), [(None, "ok"), (1, "ENDED: a driver ended with 1:\nstate_damaged")]
+)
+def test_a_driver_that_has_ended_does_not_hold_whatever_the_tables_say(
+    monkeypatch: pytest.MonkeyPatch, exit_code: int | None, wanted: str
+) -> None:
+    driver = SimpleNamespace(exit_code=exit_code, tail=lambda: "state_damaged")
+    stage = nullcontext(SimpleNamespace(driver=driver))
+    monkeypatch.setattr(matrix, "project_of", lambda variant, folder: folder)
+    monkeypatch.setattr(matrix, "staged", lambda variant, project, logs: stage)
+    case = CASES[0]
+    (row,) = matrix._rows(case.variant, [case], lambda case, stage: Result(0, 0, "goes on"))
+    assert row[-1] == wanted
 
 
 @pytest.mark.slow

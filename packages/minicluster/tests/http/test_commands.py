@@ -9,12 +9,17 @@ import pytest
 import yt.type_info.typing as ti
 import yt.wrapper as yt
 from yt.packages.requests.exceptions import ConnectionError as HungUp
-from yt.wrapper.errors import YtResolveError, YtResponseError, YtTabletTransactionLockConflict
+from yt.wrapper.errors import (
+    YtResolveError,
+    YtResponseError,
+    YtTabletTransactionLockConflict,
+    YtTokenError,
+)
 from yt.wrapper.schema import TableSchema
 
 from minicluster import testing
 from packages.minicluster.tests.conftest import connect
-from tests.support import codes
+from tests.support import codes, server_errors
 
 SORTED = (
     TableSchema(strict=True, unique_keys=True)
@@ -287,11 +292,18 @@ def test_failures_hang_ups_and_retries(fresh: testing.Running) -> None:
     rule = fresh.client.faults.add(method="get", action="hang_up", where={"path": "//tmp/@type"})
     assert client.get("//tmp/@type") == "map_node"
     assert fresh.client.faults.get(rule).hits == 1
-    error = {"code": 901, "message": "Access denied", "attributes": {"user": "ж"}}
+    error = server_errors.denied("register_queue_consumer", "//tmp/q", user="ж")
     fresh.client.faults.add(method="register_queue_consumer", action="fail", error=error)
     with pytest.raises(YtResponseError, match="Access denied") as caught:
         client.register_queue_consumer("//tmp/q", "//tmp/c", vital=True)
     assert caught.value.is_access_denied()
+
+
+def test_a_token_that_is_refused_is_status_401(fresh: testing.Running) -> None:
+    fresh.client.faults.add(method="get", action="fail", error=server_errors.TOKEN_BY_HTTP)
+    with pytest.raises(YtTokenError, match="has failed to authenticate") as caught:
+        connect(fresh).get("//tmp/@type")
+    assert caught.value.find_matching_error(code=111)
 
 
 def test_rows_may_arrive_after_their_writer_has_given_up(fresh: testing.Running) -> None:

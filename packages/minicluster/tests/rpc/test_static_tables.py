@@ -18,6 +18,7 @@ from minicluster.rpc import protos
 from packages.minicluster.tests.support.rpc_client import RpcClient, RpcError, block, build, text_id
 from packages.minicluster.tests.support.rpc_lab import Lab, in_lab
 from tests.support import codes
+from tests.support.server_errors import UNAVAILABLE
 
 MAP_NODE, TABLE = 303, 401
 T = "//home/t"
@@ -287,11 +288,10 @@ async def test_a_write_whose_client_or_transaction_goes_away_changes_nothing(lab
 async def test_a_fault_stops_a_write_before_its_rows(lab: Lab) -> None:
     await lab.client.create(T, TABLE, {"schema": PLAIN})
     job = await start(lab)
-    error = {"code": 1, "message": "no luck"}
     await lab.gate.add(
-        Rule(method="WriteTable", where={"transaction": job}, action="fail", error=error)
+        Rule(method="WriteTable", where={"transaction": job}, action="fail", error=UNAVAILABLE)
     )
-    with pytest.raises(RpcError, match="no luck"):
+    with pytest.raises(RpcError, match="unable to synchronize"):
         await lab.client.begin_write(APPEND, tx=job)
     await lab.client.write_table(APPEND, rows(1), tx=job)
     assert await numbers(lab) == []

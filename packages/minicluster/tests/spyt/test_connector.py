@@ -11,6 +11,7 @@ import pytest
 from yt.yson import YsonUint64, to_yson_type
 
 from packages.minicluster.tests.support.spyt_lab import Lab, Worker, WorkerError
+from tests.support.server_errors import UNAVAILABLE
 
 pytestmark = pytest.mark.spark
 
@@ -246,8 +247,7 @@ def test_a_killed_driver_is_started_again(job: Job) -> None:
 
 def test_a_failed_write_fails_the_batch_and_leaves_nothing(job: Job) -> None:
     job.put(0, 300)
-    error = {"code": 1, "message": "no luck today"}
-    job.lab.cluster.client.faults.add(method="ModifyRows", action="fail", skip=3, error=error)
+    job.lab.cluster.client.faults.add(method="ModifyRows", action="fail", skip=3, error=UNAVAILABLE)
     with pytest.raises(WorkerError):
         job.run()
     assert job.rows() == []
@@ -389,9 +389,8 @@ def test_types_that_spark_lacks_need_a_hint(lab: Lab) -> None:
 
 def test_a_failed_static_write_leaves_nothing(lab: Lab) -> None:
     path = static_table(lab, "static-failed", NUMBERS)
-    error = {"code": 1, "message": "no luck today"}
-    lab.cluster.client.faults.add(method="WriteTable", action="fail", skip=1, error=error)
-    with pytest.raises(WorkerError, match="no luck today"):
+    lab.cluster.client.faults.add(method="WriteTable", action="fail", skip=1, error=UNAVAILABLE)
+    with pytest.raises(WorkerError, match="unable to synchronize"):
         lab.worker.ask("write", path=path, sql=SQL, partitions=2)
     assert lab.yt.get(f"{path}/@row_count") == 0
     assert lab.yt.get(f"{path}/@locks") == []
@@ -402,11 +401,12 @@ def test_a_failed_static_write_leaves_nothing(lab: Lab) -> None:
 def test_a_refused_commit_of_a_job_leaves_a_transaction_that_ours_takes_with_it(lab: Lab) -> None:
     """SPYT forgets the job's transaction before it commits it (YtOutputCommitProtocol)."""
     path = static_table(lab, "static-refused", NUMBERS)
-    error = {"code": 1, "message": "no luck today"}
     ours = lab.yt.start_transaction(timeout=60_000)
-    lab.cluster.client.faults.add(method="CommitTransaction", action="fail", skip=2, error=error)
+    lab.cluster.client.faults.add(
+        method="CommitTransaction", action="fail", skip=2, error=UNAVAILABLE
+    )
     options = {"write_transaction": ours}
-    with pytest.raises(WorkerError, match="no luck today"):
+    with pytest.raises(WorkerError, match="unable to synchronize"):
         lab.worker.ask("write", path=path, sql=SQL, partitions=2, options=options)
     assert lab.yt.get(f"{path}/@locks")
     lab.yt.abort_transaction(ours)

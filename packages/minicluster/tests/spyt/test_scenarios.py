@@ -24,6 +24,7 @@ from yt.yson import YsonUint64
 
 from packages.minicluster.tests.support.spyt_lab import Lab, WorkerError
 from packages.minicluster.tests.support.spyt_stage import COLUMNS, TABLETS, Row, Stage, identity
+from tests.support.server_errors import UNAVAILABLE
 
 pytestmark = [
     pytest.mark.spark,
@@ -333,12 +334,11 @@ def test_a_consumer_that_does_not_move_rolls_the_batch_back(stage: Stage) -> Non
     queue, output = stage.table("queue"), stage.table("output")
     consumer = stage.consumer(queue)
     arguments: Row = {"queue": queue, "consumer": consumer, "output": output, "transactional": True}
-    error = {"code": 1, "message": "no luck today"}
     stage.put(queue, 0, 30)
     faults = stage.lab.cluster.client.faults
-    fault = faults.add(method="AdvanceConsumer", action="fail", error=error)
+    fault = faults.add(method="AdvanceConsumer", action="fail", error=UNAVAILABLE)
     stage.start("fails", **arguments)
-    with pytest.raises(WorkerError, match="no luck today"):
+    with pytest.raises(WorkerError, match="unable to synchronize"):
         stage.lab.worker.ask("wait_failure", name="fails", seconds=TIMEOUT)
     stage.stop("fails")
     assert faults.get(fault).hits == 1

@@ -27,6 +27,7 @@ from tests.support.examples import example
 from tests.support.helpers import fails_with
 from tests.support.project import generate
 from tests.support.queues import make_queue
+from tests.support.server_errors import denied
 from ytstream import Column, Job, cli
 from ytstream.cluster.client import Client, explained
 from ytstream.errors.error_codes import ErrorCode
@@ -264,9 +265,8 @@ def test_a_queue_that_gives_no_rows_is_refused(client: Client, root: str, cluste
     client.create("table", unmounted, attributes={"dynamic": True, "schema": schema})
     with fails_with(ErrorCode.NOT_PROVISIONED):
         read(unmounted)
-    denied = {"code": 901, "message": "Access denied for user"}
     full = make_queue(client, f"{root}/full", ORDERS, _orders(3))
-    cluster.client.faults.add(method="select_rows", action="fail", error=denied)
+    cluster.client.faults.add(method="select_rows", action="fail", error=denied("read", full))
     context = example("transactional", "map")
     from tests.support.examples import settings_of
 

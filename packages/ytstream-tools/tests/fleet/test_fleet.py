@@ -24,6 +24,7 @@ from yt.wrapper import VanillaSpecBuilder
 
 from minicluster import testing as minicluster
 from tests.support.examples import example, settings_of
+from tests.support.server_errors import UNAVAILABLE_BY_HTTP
 from tests.support.status_steps import head_of_batch, send, write_rows
 from ytstream.cluster import operation
 from ytstream.cluster.client import client_of, connect
@@ -253,7 +254,7 @@ def test_a_terminal_is_refreshed_and_outlives_an_outage(
         assert max(map(len, drawn)) == 80
         assert drawn[0].startswith("job ")
         rule = running.client.faults.add(
-            method="list_operations", times=None, action="fail", error={"code": 1, "message": "no"}
+            method="list_operations", times=None, action="fail", error=UNAVAILABLE_BY_HTTP
         )
         read("no answer: ")
         running.client.faults.remove(rule)

@@ -19,6 +19,7 @@ from tests.support.helpers import (
 )
 from tests.support.ledger_steps import LAST, minutes, write_ledger
 from tests.support.rehearsal_steps import READS
+from tests.support.server_errors import denied
 from tests.support.status_steps import invoke, send
 from ytstream.cluster.operation import Operation
 from ytstream.errors.error_codes import ErrorCode
@@ -247,8 +248,8 @@ def test_without_an_operation_the_deployed_commit_is_that_of_the_last_record(
         records.write(Record(f"{hour}", state, {"commit": noted}, started=started))
     _, said = _rehearsed(context, repository, commit=None)
     assert f"commit {commit}: 20 batches" in said
-    denied = {"code": 901, "message": "Access denied: no read permission for the records"}
-    cluster.client.faults.add(method="exists", times=None, action="fail", error=denied)
+    error = denied("read", "//home/records")
+    cluster.client.faults.add(method="exists", times=None, action="fail", error=error)
     no = refusal(lambda: revisions.deployed(context))
     cluster.client.faults.clear()
     assert "no operation or record of the job" in no
@@ -279,8 +280,8 @@ def test_a_token_without_rights_is_told(
     cluster: minicluster.Running, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     context = _connected(provisioned_of)
-    denied = {"code": 901, "message": "Access denied: no read permission for //home/queue"}
-    cluster.client.faults.add(method="select_rows", times=None, action="fail", error=denied)
+    error = denied("read", "//home/queue")
+    cluster.client.faults.add(method="select_rows", times=None, action="fail", error=error)
     for words in (("rehearse", "--commit", "HEAD"), ("capture", "3-1"), ("complete-until",)):
         assert invoke(context, tmp_path, *words[1:], command=words[0]) == 1
         said = capsys.readouterr().err

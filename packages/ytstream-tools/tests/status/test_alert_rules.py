@@ -20,6 +20,7 @@ from tests.support.examples import example, settings_of
 from tests.support.helpers import ContextOf
 from tests.support.project import ROOT
 from tests.support.promtool import Series, fires, series_name
+from tests.support.server_errors import TOKEN_BY_HTTP
 from tests.support.status_steps import head_of_batch, send, write_rows
 from ytstream import cli
 from ytstream.cluster.account_usage import ResourceUsage
@@ -240,9 +241,8 @@ def _unreadable(play: Play) -> None:
         return _healthy(play)
     send(play.context, 80)
     play.batch(20)
-    error = {"code": 900, "message": "Authentication failed"}
     rule = play.cluster.client.faults.add(
-        method="select_rows", times=None, action="fail", error=error
+        method="select_rows", times=None, action="fail", error=TOKEN_BY_HTTP
     )
     play.look()
     return play.cluster.client.faults.remove(rule)

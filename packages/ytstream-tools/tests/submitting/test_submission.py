@@ -38,6 +38,7 @@ from tests.support.operation_steps import (
     plan_of,
     running,
 )
+from tests.support.server_errors import TOKEN_BY_HTTP, UNAVAILABLE_BY_HTTP
 from ytstream.cluster import abort_own_operation, operation
 from ytstream.cluster.client import connect, explained
 from ytstream.errors import JobError, SupersededError
@@ -358,12 +359,9 @@ def test_each_right_that_is_missing_is_named(context: JobContext, tmp_path: Path
 def test_a_token_that_is_refused_is_named_before_anything_is_looked_at(
     context: JobContext, running: minicluster.Running
 ) -> None:
-    error = {"code": 900, "message": "Token is expired"}
-    running.client.faults.add(method="get", times=None, action="fail", error=error)
-    text = refusal(lambda: connect(context.settings))
-    assert (
-        text == f"{context.settings.proxy} refuses the token: Token is expired\n  -> renew YT_TOKEN"
-    )
+    running.client.faults.add(method="get", times=None, action="fail", error=TOKEN_BY_HTTP)
+    said = f"{context.settings.proxy} refuses the token: Token is missing in Cypress"
+    assert refusal(lambda: connect(context.settings)) == f"{said}\n  -> renew YT_TOKEN"
 
 
 def test_a_pool_is_looked_for(context: JobContext, tmp_path: Path) -> None:
@@ -502,7 +500,7 @@ def test_a_cluster_that_is_away_for_a_moment_is_waited_for(
 ) -> None:
     id_ = start(context, "sleep 100")
     fault = running.client.faults.add(method="get_operation", times=None, action="fail",
-                                      error={"code": 105, "message": "away"})  # fmt: skip
+                                      error=UNAVAILABLE_BY_HTTP)  # fmt: skip
 
     def back(_: float) -> None:
         running.client.faults.remove(fault)

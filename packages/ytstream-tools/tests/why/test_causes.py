@@ -18,6 +18,7 @@ from minicluster import testing as minicluster
 from tests.support.driver import BID
 from tests.support.examples import example, settings_of
 from tests.support.operation_steps import eventually
+from tests.support.server_errors import TOKEN_BY_HTTP, denied
 from tests.support.status_steps import NOW, head_of_batch, invoke, send, write_rows
 from ytstream.cluster import operation
 from ytstream.cluster.client import connect
@@ -138,7 +139,7 @@ def _batch(job: Job, later: timedelta) -> None:
 
 
 def _token_expired(job: Job) -> None:
-    error = {"code": 900, "message": f"Authentication failed: {MARK}"}
+    error = {**TOKEN_BY_HTTP, "attributes": {"token_hash": MARK}}
     job.cluster.client.faults.add(method="get", times=None, action="fail", error=error)
 
 
@@ -391,8 +392,8 @@ def test_nothing_is_changed(job: Job, tmp_path: Path) -> None:
 
 
 def test_a_right_that_is_missing_is_named(job: Job) -> None:
-    deny = {"code": 901, "message": f"Access denied: {MARK}"}
-    job.cluster.client.faults.add(method="select_rows", times=None, action="fail", error=deny)
+    error = denied("read", f"//home/{MARK}")
+    job.cluster.client.faults.add(method="select_rows", times=None, action="fail", error=error)
     found = job.facts()
     assert next(cause.name for cause, _ in causes.causes_of(found)) == "rights"
     job.cluster.client.faults.clear()

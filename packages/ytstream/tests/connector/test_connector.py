@@ -21,7 +21,8 @@ from pyspark.sql import functions as F
 from minicluster.testing import Running
 from tests.support import all_types, wire_rows
 from tests.support.examples import example, settings_of
-from tests.support.helpers import ON_STRIKE, ContextOf, StreamOf, adopt, another_process
+from tests.support.helpers import ContextOf, StreamOf, adopt, another_process
+from tests.support.server_errors import UNAVAILABLE
 from tests.support.wire_rows import Pool, Rowset
 from ytstream.cluster.client import Client, cluster_name
 from ytstream.connector import choose_connector, compile_java
@@ -233,7 +234,7 @@ def test_a_batch_happens_once_where_one_of_several_requests_fails(
     stream.configure(dyn_batch_size=50)
     stream.send(600)
     stream.recover()
-    error = ON_STRIKE if action == "fail" else None
+    error = UNAVAILABLE if action == "fail" else None
     output = {"path": stream.settings.output} if method == "ModifyRows" else {}
     broken = cluster.client.faults.add(
         method=method, where=output, skip=1, action=action, error=error
@@ -316,7 +317,7 @@ def test_a_write_that_fails_is_repeated_without_a_new_start(
     stream.recover()
     written = cluster.client.faults.add(
         method="ModifyRows", where={"path": stream.settings.output}, skip=1, action="fail",
-        error=ON_STRIKE,
+        error=UNAVAILABLE,
     )  # fmt: skip
     with stream.running() as query:
         wait(drained(stream.context), query)

@@ -23,7 +23,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 
 from minicluster.testing import Running
-from tests.support.helpers import ON_STRIKE
+from tests.support.server_errors import UNAVAILABLE
 from ytstream.cluster.client import cluster_name
 from ytstream.connector import choose_connector, compile_java, spyt
 from ytstream.connector.java import PYTHON_UTILS, Java, class_name
@@ -510,10 +510,10 @@ def test_a_consumer_that_does_not_move_takes_the_rows_with_it(
     streaming; propagate exception from provider's advance on transactional commit.
     """
     bench.prepare()
-    cluster.client.faults.add(method="AdvanceConsumer", action="fail", error=ON_STRIKE)
+    cluster.client.faults.add(method="AdvanceConsumer", action="fail", error=UNAVAILABLE)
     with (
         transactional(bench.spark, on=True),
-        pytest.raises(Py4JJavaError, match="on strike"),
+        pytest.raises(Py4JJavaError, match="unable to synchronize"),
         bench.tablets.transaction() as transaction,
     ):
         run_batch(bench, bench.source(), transaction)

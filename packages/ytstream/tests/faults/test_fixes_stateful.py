@@ -11,7 +11,6 @@ from minicluster.testing import Running
 from tests.support import mutants
 from tests.support.examples import STATEFUL
 from tests.support.helpers import (
-    ON_STRIKE,
     StreamOf,
     adopt,
     die_between_the_logs,
@@ -22,6 +21,7 @@ from tests.support.helpers import (
     several_triggers,
     trim_unread,
 )
+from tests.support.server_errors import UNAVAILABLE
 from ytstream.errors.error_codes import ErrorCode
 from ytstream_tools.testing.job_stream import wait
 
@@ -162,7 +162,7 @@ def test_death_in_a_first_batch_without_rows(
         where={"destination_path": f"{stream.settings.checkpoint}/*/state/*"},
         times=None,
         action="fail",
-        error=ON_STRIKE,
+        error=UNAVAILABLE,
     )
     run_until_it_fails(stream)
     cluster.client.faults.clear()

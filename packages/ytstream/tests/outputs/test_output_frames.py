@@ -14,7 +14,6 @@ from minicluster.testing import Running
 from tests.support.driver import Driver
 from tests.support.examples import example
 from tests.support.helpers import (
-    ON_STRIKE,
     StreamOf,
     another_process,
     head_of,
@@ -22,6 +21,7 @@ from tests.support.helpers import (
     refusal,
     refusal_code,
 )
+from tests.support.server_errors import UNAVAILABLE
 from ytstream import Column, JobError, RestartableError, latest
 from ytstream.connector.transform_plan import is_unique_by, observed_name
 from ytstream.declaration.validation import verify, verify_configuration
@@ -181,9 +181,9 @@ def test_a_batch_that_fails_in_its_middle_leaves_nothing(
     stream.configure(max_rows_per_partition=100)
     stream.send(800)
     where = {"path": stream.settings.outputs[failing]}
-    cluster.client.faults.add(method="ModifyRows", where=where, action="fail", error=ON_STRIKE)
+    cluster.client.faults.add(method="ModifyRows", where=where, action="fail", error=UNAVAILABLE)
     stream.recover()
-    assert "on strike" in _failure(stream)
+    assert "unable to synchronize" in _failure(stream)
     assert [_rows_of(stream, name) for name in stream.settings.outputs] == [0, 0, 0, 0]
     stream.drain()
     assert stream.is_exact()
@@ -199,7 +199,7 @@ def test_a_commit_that_is_refused_leaves_nothing_in_any_output(
     faults = cluster.client.faults
     # The consumer moves in the transaction, right before it commits: here that of the second batch.
     advanced = faults.add(method="AdvanceConsumer", skip=2 * 4, action="delay", seconds=0)
-    faults.add(method="CommitTransaction", armed_by=advanced, action="fail", error=ON_STRIKE)
+    faults.add(method="CommitTransaction", armed_by=advanced, action="fail", error=UNAVAILABLE)
     _failure(stream)
     faults.clear()
     assert head_of(stream).number == 1
@@ -217,7 +217,7 @@ def test_outputs_are_written_in_their_order(stream_of: StreamOf, cluster: Runnin
     stream = _three(stream_of("at_least_once", "map", 1, rejects=True))
     stream.send(400)
     where = {"path": stream.settings.outputs["bidders"]}
-    strike: Any = {"times": None, "action": "fail", "error": ON_STRIKE}
+    strike: Any = {"times": None, "action": "fail", "error": UNAVAILABLE}
     cluster.client.faults.add(method="ModifyRows", where=where, **strike)
     stream.recover()
     _failure(stream)
@@ -565,8 +565,8 @@ def test_a_replay_that_is_cut_off_changes_nothing(stream_of: StreamOf, cluster: 
     rejected, before = _rows_of(stream, REJECTED), stream.found()
     stream.redeclare(reject={"never": "false"})
     for method in ("ModifyRows", "CommitTransaction"):
-        cluster.client.faults.add(method=method, action="fail", error=ON_STRIKE)
-        with pytest.raises((RestartableError, Exception), match="on strike"):
+        cluster.client.faults.add(method=method, action="fail", error=UNAVAILABLE)
+        with pytest.raises((RestartableError, Exception), match="unable to synchronize"):
             _replayed(stream)
         assert (_rows_of(stream, REJECTED), stream.found()) == (rejected, before)
     assert _replayed(stream).startswith(f"{rejected} rows went into the outputs; 0 stay")

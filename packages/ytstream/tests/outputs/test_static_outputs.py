@@ -21,7 +21,6 @@ from minicluster.testing import Running
 from tests.support import all_types
 from tests.support.examples import example
 from tests.support.helpers import (
-    ON_STRIKE,
     ContextOf,
     StreamOf,
     adopt,
@@ -30,6 +29,7 @@ from tests.support.helpers import (
     run_until_it_fails,
     unconnected,
 )
+from tests.support.server_errors import UNAVAILABLE, unavailable
 from tests.support.static_outputs import Reader, make_static, named, published, static
 from ytstream import Column
 from ytstream.cluster.client import connect
@@ -444,7 +444,8 @@ def test_an_outage_is_waited_for(driver: Driver, cluster: Running) -> None:
     tables = driver.write(3)
     driver.commit(tables)
     for method in ("select_rows", "move"):
-        rule = cluster.client.faults.add(method=method, action="fail", error=ON_STRIKE, times=None)
+        error = unavailable(method)
+        rule = cluster.client.faults.add(method=method, action="fail", error=error, times=None)
         assert driver.publish(driver.static_tables._next) == []
         cluster.client.faults.remove(rule)
     assert driver.publish(driver.static_tables._next) == names(*tables)
@@ -571,11 +572,11 @@ def _is_as_the_ledger_says(stream: Stream) -> None:
 
 #: Where a batch fails: the request, and what becomes of it. "commit": that of the ledger's row.
 POINTS: Mapping[str, Mapping[str, Any]] = {
-    "write": {"method": "WriteTable", "action": "fail", "error": ON_STRIKE},
-    "head": {"method": "ModifyRows", "where": "ledger", "action": "fail", "error": ON_STRIKE},
-    "refused": {"method": "CommitTransaction", "action": "fail", "error": ON_STRIKE},
+    "write": {"method": "WriteTable", "action": "fail", "error": UNAVAILABLE},
+    "head": {"method": "ModifyRows", "where": "ledger", "action": "fail", "error": UNAVAILABLE},
+    "refused": {"method": "CommitTransaction", "action": "fail", "error": UNAVAILABLE},
     "reply": {"method": "CommitTransaction", "action": "lose_reply"},
-    "move": {"method": "move", "action": "fail", "error": ON_STRIKE, "times": None},
+    "move": {"method": "move", "action": "fail", "error": UNAVAILABLE, "times": None},
 }
 
 

@@ -10,6 +10,7 @@ from yt.common import YtError
 
 from minicluster.testing import Running
 from tests.support.helpers import ContextOf, refusal
+from tests.support.server_errors import denied, error
 from ytstream import JobError, RestartableError
 from ytstream.cluster.client import connect, explained
 from ytstream.errors import OutageError
@@ -165,7 +166,7 @@ def test_a_registration_that_is_not_permitted_prints_the_command(
         method="register_queue_consumer",
         action="fail",
         where={"queue": settings.queues[0]},
-        error={"code": 901, "message": "Access denied for user"},
+        error=denied("register_queue_consumer", settings.queues[0]),
     )
     command = f"yt register-queue-consumer {settings.queues[0]} {settings.consumer} --vital"
     assert command in _not_provisioned(context)
@@ -228,17 +229,17 @@ def test_a_link_is_refused(provisioned: JobContext, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "setting"),
+    ("code", "said", "setting"),
     [
-        ('No such account "typo"', "account"),
-        ('"use" permission for tablet cell bundle "b" is not allowed', "tablet_cell_bundle"),
-        ('No such medium "typo"', "medium"),
+        (905, 'No such account "typo"', "account"),
+        (901, '"use" permission for tablet cell bundle "b" is not allowed', "tablet_cell_bundle"),
+        (719, 'No such medium "typo"', "medium"),
     ],
 )
 def test_a_resource_that_the_cluster_refuses_is_named_as_the_setting(
-    context: JobContext, cluster: Running, said: str, setting: str
+    context: JobContext, cluster: Running, code: int, said: str, setting: str
 ) -> None:
-    cluster.client.faults.add(method="create", action="fail", error={"code": 1, "message": said})
+    cluster.client.faults.add(method="create", action="fail", error=error(code, said))
     with (
         pytest.raises(JobError, match=f"{said}\n  -> correct `{setting}`"),
         explained(context.settings),

@@ -14,6 +14,7 @@ from yt.yson import to_yson_type
 
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf, refusal
+from tests.support.server_errors import denied
 from ytstream import Column
 from ytstream.cluster.client import connect
 from ytstream.provisioning import job_objects
@@ -149,7 +150,7 @@ def test_a_reference_that_cannot_be_read_again_does_not_end_the_job(
         where={"query": f"*{_path(stream)}*"},
         times=None,
         action="fail",
-        error={"code": 901, "message": "Access denied for user"},
+        error=denied("read", _path(stream)),
     )
     with caplog.at_level("INFO", "job"):
         found = runner.read_reference()

@@ -24,6 +24,7 @@ from tests.support.helpers import (
     ContextOf,
     fails_with,
 )
+from tests.support.server_errors import UNAVAILABLE_BY_HTTP
 from ytstream.cluster.client import Client
 from ytstream.cluster.mounting import closed
 from ytstream.connector.tablet_transactions import Tablets
@@ -312,13 +313,13 @@ def test_rows_that_wait_for_the_next_trigger_are_no_stall(watched: Any, caplog: 
 
 def test_an_outage_is_said_once_and_waited_for(watched: Any, cluster: Running, caplog: Any) -> None:
     _, watch = watched()
-    error = {"code": 1, "message": "the proxy is on strike"}
+    error = UNAVAILABLE_BY_HTTP
     cluster.client.faults.add(method="select_rows", times=None, action="fail", error=error)
     watch.look(0.0)
     watch.look(LOOK_SECONDS)
     cluster.client.faults.clear()
     watch.look(2 * LOOK_SECONDS)
     assert caplog.messages == [
-        "waiting for the cluster for 0 s now: the proxy is on strike",
+        "waiting for the cluster for 0 s now: Peer is not active",
         "watch: the cluster answers again",
     ]

@@ -18,7 +18,6 @@ import pytest
 from minicluster import testing as minicluster
 from tests.support.driver import BID, offsets_text, write
 from tests.support.helpers import (
-    ON_STRIKE,
     SILENT,
     ContextOf,
     DriverOf,
@@ -27,6 +26,7 @@ from tests.support.helpers import (
     refusal_code,
 )
 from tests.support.project import ROOT
+from tests.support.server_errors import UNAVAILABLE
 from tests.support.status_steps import invoke, without_times
 from ytstream.cluster.client import connect
 from ytstream.errors.error_codes import ErrorCode
@@ -313,7 +313,7 @@ def test_no_refusal_of_the_cluster_reaches_the_job(
 ) -> None:
     driver = driver_of("transactional")
     driver.run(5)
-    cluster.client.faults.add(method="set", times=None, action="fail", error=ON_STRIKE)
+    cluster.client.faults.add(method="set", times=None, action="fail", error=UNAVAILABLE)
     teller = CompletenessWriter(0.0)
     teller.tell(driver.context, 100.0)
     cluster.client.faults.clear()

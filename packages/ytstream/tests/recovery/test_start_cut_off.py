@@ -15,10 +15,10 @@ from yt.common import YtError
 from minicluster.testing import Running
 from tests.support.examples import example
 from tests.support.helpers import (
-    ON_STRIKE,
     ContextOf,
     refusal_code,
 )
+from tests.support.server_errors import UNAVAILABLE
 from ytstream import RestartableError
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors.error_codes import ErrorCode
@@ -40,7 +40,7 @@ class Cut(NamedTuple):
     is_late: bool = False
 
 
-_FAIL = {"action": "fail", "error": ON_STRIKE}
+_FAIL = {"action": "fail", "error": UNAVAILABLE}
 CUTS = {
     "epoch's reply": Cut({"method": "CommitTransaction", "action": "lose_reply"}),
     "folder": Cut({"method": ["commit_tx", "commit_transaction"], **_FAIL}),

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from minicluster.testing import Running
-from tests.support.helpers import ON_STRIKE, StreamOf, another_process
+from tests.support.helpers import StreamOf, another_process
+from tests.support.server_errors import UNAVAILABLE
 from ytstream import RestartableError
 from ytstream.job import REJECTED
 from ytstream.ledger.batch_row_ranges import RowRange
@@ -171,7 +172,7 @@ def test_rejected_rows_that_cannot_be_written_are_written_by_the_next_start(
     stream.send(300)
     where = {"path": stream.settings.outputs[REJECTED]}
     failed = cluster.client.faults.add(
-        method="ModifyRows", where=where, action="fail", error=ON_STRIKE
+        method="ModifyRows", where=where, action="fail", error=UNAVAILABLE
     )
     with pytest.raises(RestartableError):
         stream.drain()

@@ -15,7 +15,6 @@ from yt.yson import YsonUint64
 
 from minicluster.testing import Running
 from tests.support.helpers import (
-    ON_STRIKE,
     StreamOf,
     another_process,
     at_a_commit,
@@ -24,6 +23,7 @@ from tests.support.helpers import (
     run_until_it_fails,
     unconnected,
 )
+from tests.support.server_errors import UNAVAILABLE
 from ytstream import JobError, RestartableError
 from ytstream.job import REJECTED
 from ytstream.outputs import sink
@@ -115,7 +115,9 @@ def test_a_commit_is_refused_and_each_rejected_row_is_there_once(
         at_a_commit(stream, cluster, "fail")
     else:  # the outputs are written, the ledger is not
         where = {"path": stream.settings.ledger}
-        cluster.client.faults.add(method="ModifyRows", where=where, action="fail", error=ON_STRIKE)
+        cluster.client.faults.add(
+            method="ModifyRows", where=where, action="fail", error=UNAVAILABLE
+        )
     run_until_it_fails(stream)
     cluster.client.faults.clear()
     stream.close()

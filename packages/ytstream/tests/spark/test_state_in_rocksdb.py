@@ -17,7 +17,6 @@ from yt.yson import YsonUint64
 from minicluster.client import Entry
 from minicluster.testing import Running
 from tests.support.helpers import (
-    ON_STRIKE,
     StreamOf,
     adopt,
     another_process,
@@ -25,6 +24,7 @@ from tests.support.helpers import (
     refusal_code,
     run_until_it_fails,
 )
+from tests.support.server_errors import UNAVAILABLE
 from ytstream.connector.java import jvm_of
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.recovery import spark_logs, state_check
@@ -135,7 +135,7 @@ def test_an_upload_of_state_that_fails_loses_nothing(
     stream.recover()
     where = {"path" if method == "WriteFile" else "source_path": f"{stream.folder}/state/0/1/*"}
     fault = cluster.client.faults.add(
-        method=method, where=where, times=None, action="fail", error=ON_STRIKE
+        method=method, where=where, times=None, action="fail", error=UNAVAILABLE
     )
     run_until_it_fails(stream)
     assert cluster.client.faults.get(fault).hits

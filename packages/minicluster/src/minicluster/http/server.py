@@ -23,7 +23,7 @@ from ..control.faults import HangUp
 from ..control.gate import Gate
 from ..core import ids
 from ..core.clock import iso
-from ..core.errors import YtError, generic, not_supported
+from ..core.errors import UNAUTHENTICATED, YtError, generic, not_supported
 from . import bodies, formats
 from .commands.system import VERSION
 from .dispatch import Dispatcher, command_of
@@ -176,7 +176,7 @@ async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except YtError as error:
-        return failure(error)
+        return failure(error, 401 if error.code in UNAUTHENTICATED else 400)
     except HangUp:
         if request.transport is not None:
             request.transport.abort()

@@ -1,0 +1,104 @@
+"""Errors as a YTsaurus server answers them: code, text, nesting, and the request that gets them.
+
+The sources are files of ytsaurus/ytsaurus.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Error = dict[str, Any]
+
+
+def error(code: int, message: str, *inner: Error) -> Error:
+    """Return an error for a rule of the minicluster."""
+    return {"code": code, "message": message, "inner_errors": [*inner]}
+
+
+#: NRpc::EErrorCode::Unavailable (yt/yt/core/rpc/public.h). An RPC proxy without its cluster refuses
+#: every request so: TProxyCoordinator::ValidateOperable
+#: (yt/yt/server/lib/rpc_proxy/proxy_coordinator.cpp).
+UNAVAILABLE = error(105, "Proxy is unable to synchronize with the cluster")
+#: The HTTP proxy wraps what can be tried again: TContext::SetEnrichedError
+#: (yt/yt/server/http_proxy/context.cpp).
+UNAVAILABLE_BY_HTTP = error(105, "Proxy is unavailable", error(105, "Peer is not active"))
+
+#: NSecurityClient::EErrorCode::AccountLimitExceeded (yt/yt/client/security_client/public.h). A
+#: tablet node checks the account when rows are written: DoValidateAccountLimits
+#: (yt/yt/server/node/tablet_node/security_manager.cpp). The proxy sends it the rows at the commit:
+#: TTabletCommitSession::OnResponse (yt/yt/ytlib/api/native/tablet_commit_session.cpp), and
+#: "Error committing transaction" (yt/yt/ytlib/api/native/transaction.cpp).
+FULL_TABLET = error(
+    1,
+    "Error committing transaction 1-2-10001-3",
+    error(
+        1,
+        "Error sending transaction rows",
+        error(902, 'Account "tmp" violates disk space limit for medium "default"'),
+    ),
+)
+#: A file or a static table gets a chunk for its data, which the master refuses:
+#: ValidateResourceUsageIncrease (yt/yt/server/master/security_server/security_manager.cpp), around
+#: it CreateChunk (yt/yt/ytlib/chunk_client/helpers.cpp) with
+#: NChunkClient::EErrorCode::MasterCommunicationFailed (yt/yt/client/chunk_client/public.h). A node
+#: of Cypress needs no disk space.
+FULL_CHUNKS = error(
+    712,
+    "Error creating chunk",
+    error(
+        1,
+        "Error communicating with master",
+        error(902, 'Account "tmp" is over disk space limit in medium "default"'),
+    ),
+)
+
+#: A token that was revoked or has expired is not in Cypress any more:
+#: NRpc::EErrorCode::InvalidCredentials of TCypressTokenAuthenticator
+#: (yt/yt/library/auth_server/cypress_token_authenticator.cpp), inside
+#: NSecurityClient::EErrorCode::AuthenticationError of TCompositeTokenAuthenticator
+#: (token_authenticator.cpp). HTTP answers 401 with it (SetStatusFromAuthError,
+#: yt/yt/server/http_proxy/http_authenticator.cpp).
+TOKEN_BY_HTTP = error(900, "Authentication failed", error(111, "Token is missing in Cypress"))
+#: TServiceBase::OnRequestAuthenticated (yt/yt/core/rpc/service_detail.cpp) with
+#: NRpc::EErrorCode::AuthenticationError.
+TOKEN = error(109, "Request authentication failed", TOKEN_BY_HTTP)
+
+#: Another refusal of a commit with rows: NTabletClient::EErrorCode::AllWritesDisabled
+#: (yt/yt/client/tablet_client/public.h), ValidateMemoryLimit
+#: (yt/yt/server/node/tablet_node/tablet_manager.cpp).
+WRITES_DISABLED = error(
+    1,
+    "Error committing transaction 1-2-10001-3",
+    error(
+        1,
+        "Error sending transaction rows",
+        error(1703, "Node is out of tablet memory, all writes disabled"),
+    ),
+)
+
+
+def denied(permission: str, path: str, user: str = "robot") -> Error:
+    """Return NSecurityClient::EErrorCode::AuthorizationError: TSecurityManager::ValidatePermission
+    (yt/yt/server/master/security_server/security_manager.cpp).
+    """
+    said = f'"{permission}" permission for node {path} is not allowed by any matching ACE'
+    return error(901, f'Access denied for user "{user}": {said}')
+
+
+#: Requests whose data takes disk space, and what a full account answers to each. What the proxy
+#: only collects (ModifyRows), and a node without data, take none.
+FULL: dict[str, Error] = {
+    "CommitTransaction": FULL_TABLET,
+    "insert_rows": FULL_TABLET,
+    **dict.fromkeys(("WriteFile", "WriteTable", "write_file", "write_table"), FULL_CHUNKS),
+}
+
+
+def is_http(method: str) -> bool:
+    """Return whether a method is of the HTTP interface, which writes names like a_b."""
+    return method[0].islower()
+
+
+def unavailable(method: str) -> Error:
+    """Return what a proxy without its cluster answers to a request."""
+    return UNAVAILABLE_BY_HTTP if is_http(method) else UNAVAILABLE
