@@ -91,6 +91,17 @@ def test_strings_may_hold_any_bytes_and_utf8_may_not(client: Any, root: str) -> 
     refused(client, table, b"\xff\x00")
 
 
+def test_a_value_of_any_has_no_attributes_of_its_own(client: Any, root: str) -> None:
+    """Source: server source, client/table_client/unversioned_row.cpp (TYsonAnyValidator)"""
+    table = column_table(client, root, type="any")
+    inside = yson.to_yson_type(1, attributes={"a": 1})
+    with pytest.raises(yt.YtError, match="Table values cannot have top-level attributes"):
+        client.insert_rows(table, [{"k": 99, "v": yson.to_yson_type([1], attributes={"a": 1})}])
+    client.insert_rows(table, [{"k": 0, "v": [inside]}])
+    (row,) = client.select_rows(f"v from [{table}]")
+    assert row["v"][0].attributes == {"a": 1}
+
+
 def test_a_uuid_has_sixteen_bytes(client: Any, root: str) -> None:
     """Source: documentation, user-guide/storage/data-types (primitive types)"""
     table = column_table(client, root, type="uuid")

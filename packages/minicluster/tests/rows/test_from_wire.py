@@ -55,6 +55,7 @@ BAD: dict[str, list[Any]] = {
     "number": [1, "1", True],
     "flag": [1, "true"],
     "time": [-1, 1 << 62],
+    "any": [yson.to_yson_type({}, attributes={"a": 1})],
     "unknown": [1, None],
     "$tablet_index": [0],
 }
@@ -113,7 +114,9 @@ def test_an_item_is_refused_as_its_wire_form_is(name: str, value: Any) -> None:
     assert reader.modification(WRITE, good)
     with pytest.raises(YtError) as refused:
         reader.modification(WRITE, {**good, name: value})
-    if name in GOOD:
+    if name == "any":  # the column is not named
+        assert refused.value.message == "Error occurred while parsing YSON"
+    elif name in GOOD:
         assert f'"{name}"' in refused.value.message
 
 
@@ -193,6 +196,40 @@ def test_a_damaged_rowset_is_refused_whatever_came_before_the_damage() -> None:
             assert len(wire.values(row)) == len(of.columns)
 
 
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (b"{a=", 'Unexpected "finish", expected "value"'),
+        (b"", 'Unexpected "finish", expected "value"'),
+        (b"1 2", "expected \"no further tokens"),
+        (b"[" * 300 + b"]" * 300, "Depth limit exceeded while parsing YSON"),
+        (b" <a=1>2", "Table values cannot have top-level attributes"),
+        (b"<>2", "Table values cannot have top-level attributes"),
+        (b"[<a=1>2]", None),
+        (b"#", None),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+@pytest.mark.parametrize("keys", [True, False])
+def test_an_any_is_valid_yson(
+    monkeypatch: pytest.MonkeyPatch, keys: bool, value: bytes, why: str | None
+) -> None:
+    """Source: client/table_client/unversioned_row.cpp (ValidateAnyValue)"""
+    monkeypatch.setattr(bulk, "ROWS_BEFORE", 0)
+    columns = [{**column} for column in COLUMNS if column["name"] in ("u", "any")]
+    if not keys:
+        columns[0].pop("sort_order")
+    of = TableSchema.from_yson(yson.to_yson_type(columns, attributes={"unique_keys": keys}))
+    reader = RowReader(of, ["u", "any"], "//t")
+    row = wire.encode([(0, wire.UINT64, 1), (1, wire.ANY, value)])
+    if why is None:
+        assert modifications(reader, wire.join([row] * 3), [WRITE] * 3) == [(WRITE, None, row)] * 3
+        return
+    with pytest.raises(YtError, match=r"^Error occurred while parsing YSON$") as refused:
+        modifications(reader, wire.join([row] * 3), [WRITE] * 3)
+    assert why in refused.value.inner[0].message
+
+
 @pytest.mark.parametrize("column", ["text", "bytes"])
 def test_a_string_of_any_length_is_taken_at_one_look_or_one_by_one(
     column: str, monkeypatch: pytest.MonkeyPatch
@@ -208,12 +245,13 @@ def test_a_string_of_any_length_is_taken_at_one_look_or_one_by_one(
         assert bool(at_one_look) == (length <= bulk.MOST_BYTES - 8)
 
 
-@pytest.mark.parametrize("last", ["any", "time", "number"])
+@pytest.mark.parametrize("last", ["bytes", "time", "number"])
 def test_rows_at_one_look_are_judged_as_one_by_one(
     last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows with and without nulls, whole and damaged; `last` ends the row in another kind."""
-    names = [column["name"] for column in COLUMNS if column["name"] != last] + [last]
+    usually = [column["name"] for column in COLUMNS if column["type"] != "any"]
+    names = [name for name in usually if name != last] + [last]
     of = TableSchema.from_yson(
         [{"name": name, "type": c["type"]} for name in names for c in COLUMNS if c["name"] == name]
     )
@@ -221,19 +259,20 @@ def test_rows_at_one_look_are_judged_as_one_by_one(
     monkeypatch.setattr(bulk, "ROWS_BEFORE", 0)
     patient._usual = bulk.UsualRows([])
     source = random.Random(7)
-    full = [item for item in items(3000) if None not in item.values() and len(item) == len(GOOD)]
-    mixed = encode(of, [*full[:40], *items(40), *full[40:80]])[1]
-    odd: list[dict[str, Any]] = [{}, {"text": None}, {"any": None}, {"text": "т", "bytes": None}]
+    given = [{name: item[name] for name in usually if name in item} for item in items(3000)]
+    full = [item for item in given if None not in item.values() and len(item) == len(usually)]
+    mixed = encode(of, [*full[:40], *given[:40], *full[40:80]])[1]
+    odd: list[dict[str, Any]] = [{}, {"text": None}, {"bytes": None}, {"text": "т", "bytes": None}]
     usual = [{**item, "small": 5, "k": 1, "text": "text"} for item in full[:40]]
     assert len(hasty.rowset(wire.join(encode(of, usual)[1]), [WRITE] * 40)[0][None]) == 40
     whole = encode(of, [{**item, **source.choice(odd)} for item in usual])[1]
     rowset = wire.join(whole)
     no_text = rowset.replace("т".encode(), b"\xff\xff")
     cut = [rowset[:-size] for size in range(8, 200, 8)]
-    for given in (no_text, *cut):
-        outcome = _outcome(hasty, given, [WRITE] * 40)
+    for spoilt in (no_text, *cut):
+        outcome = _outcome(hasty, spoilt, [WRITE] * 40)
         assert isinstance(outcome, dict)
-        assert outcome == _outcome(patient, given, [WRITE] * 40)
+        assert outcome == _outcome(patient, spoilt, [WRITE] * 40)
     for rows in (mixed, whole):
         rowset, kinds = wire.join(rows), [WRITE] * len(rows)
         assert modifications(hasty, rowset, kinds) == modifications(patient, rowset, kinds)
@@ -307,7 +346,7 @@ def test_a_value_of_a_rowset_is_at_most_16_megabytes_long(form: str) -> None:
     kind = of.columns[1].wire_type
 
     def row(length: int) -> bytes:
-        return wire.encode([(0, wire.INT64, 1), (1, kind, bytes(length))])
+        return wire.encode([(0, wire.INT64, 1), (1, kind, b'"' + b"a" * (length - 2) + b'"')])
 
     longest = row(wire.MAX_VALUE_LENGTH)
     assert modifications(reader, wire.join([longest]), [WRITE]) == [(WRITE, None, longest)]

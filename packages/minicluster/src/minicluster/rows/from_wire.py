@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any
 
+from yt import yson
+
 from ..core.errors import YtError, generic, not_supported
 from . import wire
 from .bulk import ByTablet, Expected, UsualRows
@@ -89,7 +91,7 @@ class RowReader:
         result = []
         for index in indexes:
             column = self.schema.columns[index]
-            if column.wire_type in (wire.COMPOSITE, wire.NULL) or column.type == "uuid":
+            if column.wire_type in (wire.ANY, wire.COMPOSITE, wire.NULL) or column.type == "uuid":
                 return None
             if column.sort_order and column.wire_type == wire.DOUBLE:
                 return None  # it may be NaN
@@ -323,6 +325,7 @@ class RowReader:
                     require_number(value)
                 if isinstance(value, bytes) and len(value) > wire.MAX_VALUE_LENGTH:
                     raise _too_long(kind, len(value))
+                require_yson(kind, value)
                 pieces[index] = wire.renumbered(chunk, index)
         for index in range(keys):
             column = self.schema.columns[index]
@@ -335,6 +338,34 @@ def require_number(value: Any) -> None:
     """Raise YtError for NaN, which cannot be a key (unversioned_row.cpp, ValidateDynamicValue)."""
     if isinstance(value, float) and value != value:
         raise YtError(KEY_CANNOT_BE_NAN, 'Key of type "double" cannot be NaN')
+
+
+def require_yson(kind: int, value: wire.Value) -> None:
+    """Raise YtError for an `any` that is not YSON, or that has attributes of its own.
+
+    Source: client/table_client/unversioned_row.cpp (ValidateDynamicValue, TYsonAnyValidator). A
+    composite value is parsed in ValidateComplexLogicalType.
+    """
+    if kind not in (wire.ANY, wire.COMPOSITE) or not isinstance(value, bytes):
+        return
+    try:
+        yson.loads(value, encoding=None)
+    except yson.YsonError as error:
+        raise _not_yson(_innermost(error)) from None
+    if kind == wire.ANY and value.lstrip().startswith(b"<"):
+        raise _not_yson("Table values cannot have top-level attributes")
+
+
+def _innermost(error: yson.YsonError) -> str:
+    message: Any = error.message
+    inner = error.inner_errors
+    while inner:
+        message, inner = inner[0]["message"], inner[0].get("inner_errors")
+    return message.decode() if isinstance(message, bytes) else str(message)
+
+
+def _not_yson(why: str) -> YtError:
+    return YtError(1, "Error occurred while parsing YSON", inner=[YtError(1, why)])
 
 
 def _too_long(kind: int, length: int) -> YtError:

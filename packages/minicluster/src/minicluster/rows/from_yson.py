@@ -10,7 +10,15 @@ from yt import yson
 
 from ..core.errors import YtError
 from . import wire
-from .from_wire import TABLET_INDEX, WRITE, Key, Modification, RowReader, require_number
+from .from_wire import (
+    TABLET_INDEX,
+    WRITE,
+    Key,
+    Modification,
+    RowReader,
+    require_number,
+    require_yson,
+)
 from .schema import SYSTEM_COLUMNS, Column, TableSchema, check_value, violation
 
 Item = Mapping[str, Any]
@@ -191,6 +199,7 @@ def encoder(index: int, column: Column) -> Encoder:
     def general(value: Any) -> bytes:
         kind, converted = from_yson(column, value)
         check_value(column, kind, converted)
+        require_yson(kind, converted)
         return wire.encode_value(index, kind, converted)
 
     wanted = column.wire_type
