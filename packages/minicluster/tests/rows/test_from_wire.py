@@ -201,7 +201,7 @@ def test_a_damaged_rowset_is_refused_whatever_came_before_the_damage() -> None:
     [
         (b"{a=", 'Unexpected "finish", expected "value"'),
         (b"", 'Unexpected "finish", expected "value"'),
-        (b"1 2", "expected \"no further tokens"),
+        (b"1 2", 'expected "no further tokens'),
         (b"[" * 300 + b"]" * 300, "Depth limit exceeded while parsing YSON"),
         (b" <a=1>2", "Table values cannot have top-level attributes"),
         (b"<>2", "Table values cannot have top-level attributes"),

@@ -20,6 +20,7 @@ from tests.support.helpers import ContextOf, adopt, refusal
 from ytstream import REJECTED, Column, Job, json_of
 from ytstream.connector import compile_java
 from ytstream.job import JobContext
+from ytstream.outputs import any_columns
 from ytstream.provisioning import job_objects
 from ytstream.query.pipeline import flow_of
 from ytstream.settings.job_settings import OWN, SPYT
@@ -206,3 +207,47 @@ def test_a_job_that_calls_it_does_not_start_without_the_compiler(
         refused(reject={}, transform=_with(json="id")),  # outputs()
     ):
         assert said.startswith("json_of() does not run here, since its Java cannot be compiled: ")
+
+
+def _written(context: JobContext, spark: SparkSession) -> Stream:
+    """Provision a job that writes the texts of its queue as bytes into an `any` column."""
+    job = replace(
+        context.job,
+        queue=[ANY[0], Column("text", "string")],
+        outputs={"output": ANY},
+        transform=lambda events: events.select("id", F.col("text").cast("binary").alias("value")),
+    )
+    return _stream(replace(context, job=job), spark)
+
+
+def _send(stream: Stream, text: bytes | None) -> None:
+    row = {"id": repr(text), "text": text, "$tablet_index": 0}
+    stream.client.insert_rows(stream.settings.queues[0], [row])
+
+
+@pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
+def test_bytes_that_are_not_yson_are_named_before_they_are_written(
+    context_of: ContextOf, spark: SparkSession
+) -> None:
+    stream = _written(context_of("transactional"), spark)
+    for text in (b"{a=1}", b" [] ", None):
+        _send(stream, text)
+    stream.drain()
+    written = stream.client.select_rows(f"value from [{stream.settings.output}]")
+    assert [row["value"] for row in written] == [{"a": 1}, [], None]
+    _send(stream, b"{a=\xff")
+    what, advice = refusal(stream.close).splitlines()
+    assert "has bytes that are not YSON in column value of 'output': broken YSON" in what
+    assert what.endswith(r"an unexpected byte at byte 3 of 4: {a=\xff")
+    assert "give bytes of valid YSON" in advice
+
+
+def test_the_cluster_refuses_bytes_that_nothing_has_checked(
+    context_of: ContextOf, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(any_columns, "checked", lambda rows, *_: rows)
+    stream = _written(context_of("transactional"), spark)
+    _send(stream, b"{a=")
+    with pytest.raises(Exception, match="Error occurred while parsing YSON"):
+        stream.drain()
+    assert not [*stream.client.select_rows(f"* from [{stream.settings.output}]")]

@@ -98,7 +98,7 @@ def _run(
             .parquet(f"file://{folder}/in/*")
         )
         events = tagged(stream, context)
-        rows = context.job.transform(passed(events) if context.job.reject else events)
+        rows = OutputFrames(context).transformed(passed(events) if context.job.reject else events)
         query = (
             into(rows.writeStream)
             .outputMode(context.job.kind.output_mode)

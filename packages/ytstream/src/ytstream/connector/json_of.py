@@ -28,13 +28,21 @@ def json_of(column: Column | str) -> Column:
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
+    spark = SparkSession.active()
+    verify_available(spark)
+    return _computed(spark, F.col(column) if isinstance(column, str) else column)
+
+
+def problem_of(spark: SparkSession, column: Column) -> Column:
+    """Return why an `any` column takes no such bytes: empty if it does, null for null."""
+    return _computed(spark, column, True)
+
+
+def _computed(spark: SparkSession, column: Column, *arguments: object) -> Column:
     from .java import Java, jvm_of
     from .pyspark_internals import computed
 
-    spark = SparkSession.active()
-    verify_available(spark)
-    given = F.col(column) if isinstance(column, str) else column
-    return computed(given, _EXPRESSION, Java(jvm_of(spark)))
+    return computed(column, _EXPRESSION, Java(jvm_of(spark)), *arguments)
 
 
 def register(spark: SparkSession) -> None:

@@ -29,9 +29,9 @@ def aggregated(column: Column, function: str, java: Java, *arguments: object) ->
     return _column(made.toAggregateExpression(), column, java)
 
 
-def computed(column: Column, function: str, java: Java) -> Column:
-    """Return a column that a class of Java computes: it takes the expression of another one."""
-    return _column(java[function](_expression(column, java)), column, java)
+def computed(column: Column, function: str, java: Java, *arguments: object) -> Column:
+    """Return a column that a class of Java computes: it takes an expression and the arguments."""
+    return _column(java[function](_expression(column, java), *arguments), column, java)
 
 
 def _expression(column: Column, java: Java) -> Any:

@@ -1,28 +1,40 @@
-"""What a job with `any` columns needs: ``json_of`` in SQL, and no text of such a column but that.
+"""What a job with `any` columns needs: ``json_of`` in SQL, no other text of them, and valid bytes.
 
 Spark holds YSON in a type of SPYT's (YsonType) whose value in Java prints as YsonBinary([B@1f2e3d).
 Most functions on texts refuse the type. A cast and the functions of ``_PRINTING`` do not.
+
+An output takes bytes as well. The cluster parses them, and refuses the whole request without a
+name (client/table_client/unversioned_row.cpp, ValidateAnyValue).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import yt.type_info as ti
 from pyspark.errors import PySparkException
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructType
 
 from ..connector import json_of
-from ..connector.spark_plan import Expression, analysed
+from ..connector.compile_java import unavailable
+from ..connector.spark_plan import Expression as PlanExpression
+from ..connector.spark_plan import analysed
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import Job
+from ..schema.columns import Column
 from ..schema.spark_types import holds_any
 
 #: Functions that print what they are given.
 _PRINTING = ("format_string", "printf", "to_xml")
 _CASTS = ("Cast", "TryCast")
+#: Around the message: Spark puts its error condition before it, and the stack behind.
+_BEGIN, _END = "bytes that are not YSON in column ", " (end of value)"
 
 
 @contextmanager
@@ -51,11 +63,45 @@ def verify(rows: DataFrame, job: Job, maker: str, code: ErrorCode = ErrorCode.PL
         )
 
 
+def checked(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFrame:
+    """Return the rows of ``output``. Bytes for an `any` column that it refuses fail their task.
+
+    A column of SPYT's type is not checked: its values come out of a table, or of SPYT's own cast,
+    which checks them.
+    """
+    names = {column.name for column in columns if column.type == ti.Yson}
+    given = [field.name for field in rows.schema if isinstance(field.dataType, BinaryType)]
+    if names.isdisjoint(given) or unavailable(rows.sparkSession):
+        return rows
+    return rows.withColumns({n: _checked(rows, n, output) for n in given if n in names})
+
+
+def _checked(rows: DataFrame, name: str, output: str) -> Expression:
+    value = F.col(f"`{name}`")
+    problem = json_of.problem_of(rows.sparkSession, value)
+    said = F.concat(F.lit(f"{_BEGIN}{name} of {output!r}: "), problem, F.lit(_END))
+    return F.when(problem != "", F.raise_error(said).cast("binary")).otherwise(value)
+
+
+def explained(error: Exception, batch: str) -> JobError | None:
+    """Return the error of ``checked`` as one line; None for any other one."""
+    found = re.search(f"{_BEGIN}(.*?){re.escape(_END)}", str(error))
+    if found is None:
+        return None
+    return JobError(
+        f"the job cannot continue: {batch} has {_BEGIN}{found[1]}",
+        "let transform.py give bytes of valid YSON, without attributes of the value itself, or the "
+        "`any` column of a queue as it is; or store text in a column of another type; `capture "
+        "failed` keeps the rows of the batch; committed rows are kept",
+        code=ErrorCode.BATCH_FAILED,
+    )
+
+
 def _has_any(job: Job) -> bool:
     return holds_any((*job.queue_columns, *job.reference_columns))
 
 
-def _printed(rows: DataFrame) -> Iterator[Expression]:
+def _printed(rows: DataFrame) -> Iterator[PlanExpression]:
     """Yield the expressions that print a value of `any`, of the whole plan."""
     pending = [expression for node in analysed(rows).walk() for expression in node.expressions]
     while pending:
@@ -65,7 +111,7 @@ def _printed(rows: DataFrame) -> Iterator[Expression]:
         pending += expression.children
 
 
-def _is_printed(expression: Expression) -> bool:
+def _is_printed(expression: PlanExpression) -> bool:
     if expression.name in _CASTS:
         return _prints(expression.children[0].type, expression.type)
     given = expression.children if expression.function in _PRINTING else ()

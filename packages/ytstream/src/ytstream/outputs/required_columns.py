@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..schema.columns import Column, key_of
-from . import row_json
+from . import any_columns, row_json
 
 #: Around the message: Spark puts its error condition before it, and the stack behind.
 _BEGIN, _END = "null in a required column: ", " (end of row)"
@@ -29,6 +29,7 @@ def verified(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFra
     The message has the key of the row, or the row: its position under `idempotent`. A column that
     cannot be null by the plan is not looked at.
     """
+    rows = any_columns.checked(rows, output, columns)
     required = {column.name for column in columns if column.required}
     names = [field.name for field in rows.schema if field.nullable and field.name in required]
     if not names:
@@ -52,7 +53,7 @@ def explained(error: Exception, batch: str) -> JobError | None:
     """Return the error of ``verified`` as one line; None for any other one."""
     found = re.search(f"{_BEGIN}(.*?){re.escape(_END)}", str(error))
     if found is None:
-        return None
+        return any_columns.explained(error, batch)
     output, _, where = found[1].partition(", column ")
     column, _, row = where.partition(", row ")
     return JobError(

@@ -18,8 +18,8 @@ import scala.collection.Seq;
 import scala.runtime.AbstractFunction1;
 
 /**
- * The JSON text of a column of YSON, as an expression of Spark: json_of(column) of Python and of SQL. The code that Spark
- * generates calls {@code of} with the bytes of the row.
+ * The JSON text of a column of YSON, as an expression of Spark: json_of(column) of Python and of SQL. Or what is wrong with
+ * its bytes. The code that Spark generates calls {@code of} or {@code problem} with the bytes of the row.
  */
 public final class JsonOf extends UnaryExpression implements Serializable {
   private static final String NAME = "json_of";
@@ -27,14 +27,29 @@ public final class JsonOf extends UnaryExpression implements Serializable {
   private static final String YSON = "org.apache.spark.sql.spyt.types.YsonType";
 
   private final Expression yson;
+  private final boolean isProblem;
 
   public JsonOf(Expression yson) {
+    this(yson, false);
+  }
+
+  public JsonOf(Expression yson, boolean isProblem) {
     this.yson = yson;
+    this.isProblem = isProblem;
   }
 
   /** Return the JSON text of a value. Raises IllegalArgumentException for bytes that are not YSON. */
   public static UTF8String of(Object yson) {
-    return new YsonToJson((byte[]) yson).text();
+    try {
+      return new YsonToJson((byte[]) yson).text();
+    } catch (IllegalArgumentException error) {
+      throw new IllegalArgumentException(NAME + ": " + error.getMessage());
+    }
+  }
+
+  /** Return why a dynamic table takes no such value; empty where it does. */
+  public static UTF8String problem(Object yson) {
+    return UTF8String.fromString(new YsonToJson((byte[]) yson).problem());
   }
 
   /** Let SQL call the function in the session that this registry is of. */
@@ -49,13 +64,13 @@ public final class JsonOf extends UnaryExpression implements Serializable {
   }
 
   public Object nullSafeEval(Object value) {
-    return of(value);
+    return isProblem ? problem(value) : of(value);
   }
 
   public ExprCode doGenCode(CodegenContext context, ExprCode code) {
     return defineCodeGen(context, code, new AbstractFunction1() {
       public Object apply(Object value) {
-        return "ytstream.JsonOf.of(" + value + ")";
+        return "ytstream.JsonOf." + (isProblem ? "problem(" : "of(") + value + ")";
       }
     });
   }
@@ -79,19 +94,19 @@ public final class JsonOf extends UnaryExpression implements Serializable {
   }
 
   public String prettyName() {
-    return NAME;
+    return isProblem ? "yson_problem" : NAME;
   }
 
   public TreeNode withNewChildInternal(TreeNode child) {
-    return new JsonOf((Expression) child);
+    return new JsonOf((Expression) child, isProblem);
   }
 
   public Object productElement(int n) {
-    return yson;
+    return n == 0 ? (Object) yson : Boolean.valueOf(isProblem);
   }
 
   public int productArity() {
-    return 1;
+    return 2;
   }
 
   public boolean canEqual(Object other) {
@@ -99,6 +114,6 @@ public final class JsonOf extends UnaryExpression implements Serializable {
   }
 
   public boolean equals(Object other) {
-    return other instanceof JsonOf && yson.equals(((JsonOf) other).yson);
+    return other instanceof JsonOf && yson.equals(((JsonOf) other).yson) && isProblem == ((JsonOf) other).isProblem;
   }
 }

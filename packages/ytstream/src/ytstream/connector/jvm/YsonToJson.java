@@ -21,6 +21,8 @@ final class YsonToJson {
   private static final byte VALUE = 'v';
   private static final byte[] HEX = ascii("0123456789abcdef");
   private static final int END = -1;
+  /** Bytes of a broken value in a message. */
+  private static final int SHOWN = 40;
 
   private final byte[] yson;
   private int at;
@@ -38,6 +40,18 @@ final class YsonToJson {
     json = new byte[yson.length * 2 + 16];
   }
 
+  /** Return why it is not a value of a dynamic table (client/table_client/unversioned_row.cpp, ValidateAnyValue). */
+  String problem() {
+    if (peek() == '<') return "attributes of the value itself";
+    try {
+      text();
+      return "";
+    } catch (IllegalArgumentException error) {
+      return error.getMessage();
+    }
+  }
+
+  /** Return the value as JSON. Raises IllegalArgumentException for what is not YSON. */
   UTF8String text() {
     boolean isValue = true;
     while (true) {
@@ -417,7 +431,17 @@ final class YsonToJson {
     return text.getBytes(StandardCharsets.ISO_8859_1);
   }
 
+  /** Return the first bytes of the value for a message, those that are not printed as \\xff. */
+  private String beginning() {
+    StringBuilder shown = new StringBuilder();
+    for (int i = 0; i < Math.min(yson.length, SHOWN); i++) {
+      if (yson[i] >= ' ' && yson[i] < 127) shown.append((char) yson[i]);
+      else shown.append("\\x").append((char) HEX[yson[i] >> 4 & 15]).append((char) HEX[yson[i] & 15]);
+    }
+    return shown.append(yson.length > SHOWN ? "..." : "").toString();
+  }
+
   private IllegalArgumentException broken(String what) {
-    return new IllegalArgumentException("json_of: broken YSON, " + what + " at byte " + at + " of " + yson.length);
+    return new IllegalArgumentException("broken YSON, " + what + " at byte " + at + " of " + yson.length + ": " + beginning());
   }
 }
