@@ -20,7 +20,7 @@ from .commands.command import Command, RequiredTables
 from .commands.registry import LAPTOP_PACKAGES, Registry, registry, remedy
 from .declaration import outline, user_errors
 from .declaration.validation import verify, verify_configuration
-from .errors import JobError, RestartableError, SupersededError
+from .errors import JobError, RestartableError, SupersededError, open_files
 from .errors.error_codes import ErrorCode
 from .guarantees import guarantee_of
 from .job import Job, JobContext
@@ -133,6 +133,11 @@ def reported(
     except BrokenPipeError:  # `status | head -1`
         _discard_output()
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        if not open_files.is_exhausted(error):
+            raise
+        log.fail(str(open_files.exhausted()), ErrorCode.OPEN_FILES)
+        return 1
     except KeyboardInterrupt:
         print(
             "interrupted: steps that were done stay; the command can be repeated", file=sys.stderr

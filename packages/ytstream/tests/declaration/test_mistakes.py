@@ -290,6 +290,14 @@ SPARKS = (
     "rows are kept"
 )
 _SELECT = "return events.select("
+_ACTION = (
+    "transform() runs an action, such as count(), collect() or show(), on the rows of the stream "
+    "(transform.py:25): there are none before a batch"
+)
+ACTIONS = (
+    "remove the action; outputs() may run one on the rows of each batch, and `preview` shows rows "
+    "of the sample"
+)
 #: Those in transform.py that only Spark finds: `check` and `run` say them, before anything starts.
 WRONG_TRANSFORM = (
     (_SELECT, "events.select(", "transform() returns None, wanted a DataFrame", "return the rows"),
@@ -327,10 +335,15 @@ WRONG_TRANSFORM = (
     ("price *", "price * *",
      "the job cannot continue: [PARSE_SYNTAX_ERROR] Syntax error at or near '908'. SQLSTATE: 42601 "
      "(line 1, pos 10) (transform.py:25)", SPARKS),
-    (_SELECT, "events.count()\n    return events.select(",
-     "the job cannot continue: Queries with streaming sources must be executed with "
-     "writeStream.start(), or from a streaming table or flow definition within a Spark "
-     "Declarative Pipeline.; (transform.py:25)", SPARKS),
+    (_SELECT, "events.count()\n    return events.select(", _ACTION, ACTIONS),
+    (_SELECT, "events.collect()\n    return events.select(", _ACTION, ACTIONS),
+    (_SELECT, "events.show()\n    return events.select(", _ACTION, ACTIONS),
+    (_SELECT, "events.write.parquet('x')\n    return events.select(", _ACTION, ACTIONS),
+    (_SELECT, "events.writeStream.format('noop').start()\n    return events.select(",
+     "transform() starts a query of its own (transform.py:25). It was not started: the job has one "
+     "query, and the ledger covers only that",
+     "return the rows instead of writeStream...start(); for rows of another kind, name one more "
+     "output in OUTPUTS and return it from outputs()"),
     ("events.select", "events.orderBy('price').select",
      "the job cannot continue: Sorting is not supported on streaming DataFrames/Datasets, unless "
      "it is on aggregated DataFrame/Dataset in Complete output mode;", SPARKS),
@@ -573,3 +586,4 @@ def test_a_mistake_in_transform_gets_one_message(
             pipeline.start(flow, context, tablets, Epoch(1))[0].stop()
 
     assert refusal(start) == f"{message}\n  -> {remedy}"
+    assert spark.streams.active == []

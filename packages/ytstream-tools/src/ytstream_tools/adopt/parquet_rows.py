@@ -61,9 +61,15 @@ def _session() -> Iterator[SparkSession]:
     """Give a session with settings of its own, in the process's Spark if there is one."""
     from pyspark.sql import SparkSession
 
+    from ytstream.connector.java_home import require_java
+    from ytstream.spark.jvm_process import explained_jvm
+
     running = SparkSession.getActiveSession()
+    if running is None:
+        require_java()
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    spark = running or builder.getOrCreate()
+    with explained_jvm():
+        spark = running or builder.getOrCreate()
     session = spark.newSession()
     for name, value in _CONFS.items():
         session.conf.set(name, value)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import yt.wrapper as yt
 from yt.common import YtError
 
-from ..errors import JobError, OutageError, RestartableError
+from ..errors import JobError, OutageError, RestartableError, open_files
 from ..errors.error_codes import ErrorCode
 from ..settings import environment
 from ..settings.addresses import is_loopback
@@ -151,6 +151,8 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 def explanation(error: Exception, proxy: str) -> JobError | RestartableError:
     """Return what an error of ytsaurus-client's means: see explained()."""
     line = first_line(error)
+    if open_files.is_exhausted(error):
+        return open_files.exhausted()
     if isinstance(error, OSError) and error.filename is not None:  # a file, not the network
         return JobError(
             f"{error.filename}: {error.strerror}",

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from ..errors import JobError
+from ..errors import JobError, open_files
 from ..errors.error_codes import ErrorCode
 
 #: What Spark with SPYT runs on.
@@ -13,7 +13,8 @@ INSTALL = "install Java 17 or 21 (`make java` says how on each system) or set JA
 
 
 def require_java() -> None:
-    """Raise JobError unless there is a Java here that Spark runs on."""
+    """Raise JobError unless there is a Java here that Spark runs on, with enough open files."""
+    open_files.verify()
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else "java"
     try:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from ..version import version_of
@@ -69,6 +72,46 @@ def verify_stream(rows: DataFrame, output_mode: str) -> None:
     java, sql = Java(jvm_of(rows.sparkSession)), "org.apache.spark.sql"
     checker = java[f"{sql}.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming"]
     checker(analysed(rows).jvm, java[f"{sql}.streaming.OutputMode.{output_mode.title()}"]())
+
+
+class QueryStartedError(Exception):
+    """A thread that may not start a query does so."""
+
+
+class _Thread(threading.local):
+    may_start = True
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def without_queries() -> Iterator[None]:
+    """Let this thread start no query: it would read, and may move a consumer, before it is found.
+
+    Raises QueryStartedError where it is tried.
+    """
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    for name in ("start", "toTable"):
+        method = getattr(DataStreamWriter, name)
+        if not hasattr(method, "__wrapped__"):  # done already
+            setattr(DataStreamWriter, name, _permitted(method))
+    before, _thread.may_start = _thread.may_start, False
+    try:
+        yield
+    finally:
+        _thread.may_start = before
+
+
+def _permitted(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def start(*given: Any, **named: Any) -> Any:
+        if not _thread.may_start:
+            raise QueryStartedError
+        return method(*given, **named)
+
+    return start
 
 
 def start_unverified(writer: DataStreamWriter, spark: SparkSession) -> StreamingQuery:

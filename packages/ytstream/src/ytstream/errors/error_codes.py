@@ -23,7 +23,8 @@ class ErrorCode(StrEnum):
     REJECT = auto()
     #: REFERENCE, or its table, is invalid.
     REFERENCE = auto()
-    #: transform() uses an operator that the guarantee or processing type excludes.
+    #: transform() uses an operator that the guarantee or processing type excludes, runs an action,
+    #: or starts a query.
     PLAN = auto()
     #: The job imports a module that the nodes do not have.
     PACKAGES = auto()
@@ -97,6 +98,8 @@ class ErrorCode(StrEnum):
     TEMPORARY_FOLDER = auto()
     #: A disk of this machine or of the driver is full.
     DISK_FULL = auto()
+    #: The process may not open as many files as it needs.
+    OPEN_FILES = auto()
     #: Spark's JVM has ended or does not answer.
     JVM_ENDED = auto()
 

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..connector.pyspark_internals import free
+from ..connector.pyspark_internals import QueryStartedError, free, without_queries
 from ..connector.transform_plan import is_unique_by
 from ..declaration.user_errors import place
 from ..errors import JobError
@@ -22,6 +22,12 @@ from ..schema.columns import Column, key_of
 from ..schema.spark_types import line_of_tables, unwritable
 from . import any_columns, required_columns, string_columns
 
+#: What Spark says of an action on a stream (Spark, UnsupportedOperationChecker), and of the calls
+#: that it knows for one (Spark, Dataset).
+_ON_A_STREAM = (
+    "Queries with streaming sources must be executed with writeStream.start()",
+    "can not be called on streaming Dataset/DataFrame",
+)
 #: Name of an output -> its rows.
 Frames = Mapping[str, DataFrame]
 
@@ -126,10 +132,33 @@ class OutputFrames:
 
 @contextmanager
 def user_function(name: str) -> Iterator[None]:
-    """Raise JobError for an error in the user's function that is not Spark's."""
+    """Raise JobError for an error in the user's function that is not Spark's.
+
+    It must leave the stream alone: an action would need its rows, and a query of its own would
+    read the queues past the ledger.
+    """
     try:
-        yield
-    except (JobError, PySparkException, Py4JError):
+        with without_queries():
+            yield
+    except QueryStartedError as error:
+        raise JobError(
+            f"{name} starts a query of its own{place(error)}. It was not started: the job has one "
+            "query, and the ledger covers only that",
+            "return the rows instead of writeStream...start(); for rows of another kind, name one "
+            "more output in OUTPUTS and return it from outputs()",
+            code=ErrorCode.PLAN,
+        ) from error
+    except PySparkException as error:
+        if not any(said in str(error) for said in _ON_A_STREAM):
+            raise
+        raise JobError(
+            f"{name} runs an action, such as count(), collect() or show(), on the rows of the "
+            f"stream{place(error)}: there are none before a batch",
+            "remove the action; outputs() may run one on the rows of each batch, and `preview` "
+            "shows rows of the sample",
+            code=ErrorCode.PLAN,
+        ) from error
+    except (JobError, Py4JError):
         raise
     except Exception as error:
         problem = f"{type(error).__name__}: {error}{place(error)}"

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from ..connector.java_trace import bottom, cluster_error, trace_of
 from ..declaration.user_errors import BRING, place, place_in
-from ..errors import JobError, RestartableError
+from ..errors import JobError, RestartableError, open_files
 from ..errors.error_codes import ErrorCode
 from ..guarantees.transactional import FENCED
 from . import state_damage
@@ -69,6 +69,10 @@ def explained_spark(where: str = "") -> Iterator[None]:
 
 def _explanation(error: PySparkException | Py4JJavaError, where: str) -> Exception:
     text, trace = str(error), trace_of(error)
+    if open_files.SAID in trace:  # Spark wraps it, too, in what it says of a damaged state
+        return RestartableError(
+            f"{where}{cause(text)}", open_files.REMEDY, code=ErrorCode.OPEN_FILES
+        )
     if found := _of_the_cluster(trace):
         return found
     if any(part in text for part in _NATIVE):
