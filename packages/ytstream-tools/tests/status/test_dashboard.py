@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.promtool import promtool
 from ytstream_tools import __main__ as light
-from ytstream_tools.status import dashboard, prometheus
+from ytstream_tools.status import alert_limits, dashboard, prometheus
 
 
 def test_each_query_names_a_metric_that_exists(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,6 +29,25 @@ def test_every_metric_is_on_it() -> None:
     shown = {name for query in dashboard.queries() for name in re.findall(r"ytstream_\w+", query)}
     # Whether there is an answer at all, and what few jobs have.
     assert {*prometheus.HELP} - shown == {"ytstream_up", "ytstream_static_tables_waiting"}
+
+
+def test_each_panel_says_what_to_read_from_it() -> None:
+    panels = json.loads(dashboard.text())["panels"]
+    assert all(panel["description"] for panel in panels)
+    limited = {
+        panel["title"]: panel["fieldConfig"]["defaults"]["thresholds"]["steps"][-1]["value"]
+        for panel in panels
+        if "thresholds" in panel["fieldConfig"]["defaults"]
+    }
+    assert limited["How long the first row has waited"] == alert_limits.LATE_SECONDS
+    assert limited["Seconds since the last batch"] == alert_limits.STALLED_SECONDS
+
+
+def test_restarts_and_deploys_are_marked_on_each_chart() -> None:
+    marks = json.loads(dashboard.text())["annotations"]["list"]
+    assert [mark["name"] for mark in marks] == ["Restarts", "Deploys"]
+    for mark in marks:
+        assert {*re.findall(r"ytstream_\w+", mark["expr"])} <= {*prometheus.HELP}
 
 
 def test_panels_do_not_overlap() -> None:

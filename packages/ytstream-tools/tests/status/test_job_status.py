@@ -103,6 +103,7 @@ def test_status_shows_the_ledger_and_a_queue_that_it_does_not_know(
     assert [second, "3", "0", "0", "0", "0", "0"] in lines
     text = status(context)
     assert "lag: 65 rows" in text
+    assert "% of them in one tablet" in text
     assert "epoch 7 of process 1 on host: it was killed" in text
     assert "it has not said that it ended; 42 batches until now" in text
     tell_end(context, Epoch(7, "process 1 on host"), "stopped")
@@ -419,6 +420,7 @@ def test_figures_of_json_are_those_of_the_ledger(provisioned_of: ContextOf) -> N
     assert [one["lag_rows"] for one in found["partitions"]] == [20, 20, 20, 20]
     assert found["rows_per_second"] == 40.0
     assert found["lag"]["seconds_until_caught_up"] == 2.0
+    assert found["lag"]["largest_share"] == 0.25
     assert found["rejected"] == {"batches": 12, "rows": {"too old": 24}}
     assert [one["name"] for one in found["batches"]] == [f"3-{n}" for n in range(2, 12)]
     assert found["process"]["state"] == "killed"

@@ -1,14 +1,19 @@
-"""A Grafana dashboard for what `metrics` serves: one row of panels for each question."""
+"""A Grafana dashboard for what `metrics` serves: what a person on call looks for comes first."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .alert_limits import LATE_SECONDS, REJECTED_SHARE, STALLED_SECONDS, STARTS_PER_HOUR
+
 #: Of the dashboard's JSON (Grafana, "Dashboard JSON model"): the version of its schema.
 _SCHEMA = 39
 _SELF = 'app=~"$app"'
 _WIDTH, _HEIGHT = 8, 8
+#: Grafana's names of the panels that are not a chart.
+_CHART, _WORDS, _TABLE = "timeseries", "stat", "table"
+_JOB = "ytstream_job_info{SELF}"
 
 
 @dataclass(frozen=True)
@@ -16,66 +21,124 @@ class Panel:
     """One panel: its queries by the name of their line."""
 
     title: str
+    #: What a person should read from it, and when to act.
+    description: str
     #: Grafana's name of the unit.
     unit: str
     queries: Sequence[tuple[str, str]]
     #: Whether a figure may be below 0: the axis of the others begins there.
     is_signed: bool = False
+    #: Above this an alert fires; None: no alert has a limit for this figure.
+    limit: float | None = None
+    kind: str = _CHART
 
 
 PANELS: Sequence[Panel] = (
-    Panel("Rows that wait", "short", (
-        ("{{app}}", "sum by (app) (ytstream_lag_rows{SELF})"),
-    )),
-    Panel("How long the first row has waited", "s", (
-        ("{{app}}", "max by (app) (ytstream_lag_seconds{SELF})"),
-    )),
-    Panel("Process", "short", (
-        ("{{app}} {{state}}", "ytstream_process_state{SELF} == 1"),
-    )),
-    Panel("Rows per second: in, read, written", "rowsps", (
-        ("in {{app}}", "sum by (app) (rate(ytstream_queue_rows_total{SELF}[5m]))"),
-        ("read {{app}}", "rate(ytstream_rows_read_total{SELF}[5m])"),
-        ("{{output}} {{app}}", "rate(ytstream_rows_written_total{SELF}[5m])"),
-    )),
-    Panel("Seconds per batch", "s", (
-        ("mean {{app}}", "rate(ytstream_batch_seconds_total{SELF}[15m])"
-                         " / rate(ytstream_batches_total{SELF}[15m])"),
-        ("last {{app}}", "ytstream_last_batch_seconds{SELF}"),
-    )),
-    Panel("Seconds since the last batch", "s", (
-        ("{{app}}", "ytstream_head_age_seconds{SELF}"),
-    )),
-    Panel("Rejected rows by reason, and late rows", "rowsps", (
-        ("{{reason}} {{app}}", "rate(ytstream_rows_rejected_total{SELF}[15m])"),
-        ("late {{app}}", "rate(ytstream_rows_late_total{SELF}[15m])"),
-    )),
-    Panel("Used of the accounts' quota", "percentunit", (
-        ("{{account}} {{resource}}", "max by (account, resource) "
-                                     "(ytstream_account_used_ratio{SELF})"),
-    )),
-    Panel("Starts in an hour", "short", (
-        ("{{app}}", "delta(ytstream_epoch{SELF}[1h])"),
-    )),
-    Panel("Rows read, less those written by a map", "short", (
-        ("{{app}}", "ytstream_read_minus_written_rows{SELF}"),
-    ), is_signed=True),
-    Panel("Rows of the state", "short", (
-        ("{{app}}", "ytstream_state_rows{SELF}"),
-    )),
-    Panel("What the state store takes", "bytes", (
-        ("memory {{app}}", "ytstream_state_memory_bytes{SELF}"),
-        ("files {{app}}", "ytstream_state_file_bytes{SELF}"),
-    )),
-    Panel("Seconds of the last batch's tasks in the state store", "s", (
-        ("{{app}}", "ytstream_state_store_seconds{SELF}"),
-    )),
-    Panel("Size of the checkpoint", "bytes", (
-        ("{{app}}", "ytstream_state_checkpoint_bytes{SELF}"),
-    )),
-    Panel("How far the watermark is behind", "s", (
-        ("{{app}}", "time() - ytstream_watermark_timestamp_seconds{SELF}"),
-    )),
+    Panel(
+        "State", "What the last process of the job is doing. `failed` and `killed` need a person.",
+        "short", (("{{app}}: {{state}}", "ytstream_process_state{SELF} == 1"),), kind=_WORDS,
+    ),
+    Panel(
+        "How long the first row has waited",
+        "Rows wait at most for one trigger and one batch. Above the line, an alert fires.",
+        "s", (("{{app}}", "max by (app) (ytstream_lag_seconds{SELF})"),), limit=LATE_SECONDS,
+    ),
+    Panel(
+        "Where it runs", "Operation, commit and runbook of each job. The links are in the table.",
+        "short", (("", _JOB),), kind=_TABLE,
+    ),
+    Panel(
+        "Rows that wait", "If it grows, `make why` measures why.",
+        "short", (("{{app}}", "sum by (app) (ytstream_lag_rows{SELF})"),),
+    ),
+    Panel(
+        "Share of the tablet with most waiting rows",
+        "One task reads a tablet. Near 1 with several tablets, more executors do not help.",
+        "percentunit",
+        (("{{app}}", "max by (app) (ytstream_lag_rows{SELF})"
+                     " / (sum by (app) (ytstream_lag_rows{SELF}) > 0)"),),
+    ),
+    Panel(
+        "Seconds since the last batch", "While rows wait, an alert fires above the line.",
+        "s", (("{{app}}", "ytstream_head_age_seconds{SELF}"),), limit=STALLED_SECONDS,
+    ),
+    Panel(
+        "Rows per second: in, read, written",
+        "If `in` stays above `read`, rows wait longer and longer.",
+        "rowsps", (
+            ("in {{app}}", "sum by (app) (rate(ytstream_queue_rows_total{SELF}[5m]))"),
+            ("read {{app}}", "rate(ytstream_rows_read_total{SELF}[5m])"),
+            ("{{output}} {{app}}", "rate(ytstream_rows_written_total{SELF}[5m])"),
+        ),
+    ),
+    Panel(
+        "Seconds per batch", "A transactional batch has 20 to 30 s. A longer one runs again.",
+        "s", (
+            ("mean {{app}}", "rate(ytstream_batch_seconds_total{SELF}[15m])"
+                             " / rate(ytstream_batches_total{SELF}[15m])"),
+            ("last {{app}}", "ytstream_last_batch_seconds{SELF}"),
+        ),
+    ),
+    Panel(
+        "Starts in an hour", "A failed batch starts the query again. Above the line, an alert "
+        "fires.",
+        "short", (("{{app}}", "delta(ytstream_epoch{SELF}[1h])"),), limit=STARTS_PER_HOUR,
+    ),
+    Panel(
+        "Share of rejected and late rows", "Of the rows read. Above the line, an alert fires.",
+        "percentunit", (
+            ("rejected {{app}}", "sum by (app) (rate(ytstream_rows_rejected_total{SELF}[15m]))"
+                                 " / on (app) (rate(ytstream_rows_read_total{SELF}[15m]) > 0)"),
+            ("late {{app}}", "rate(ytstream_rows_late_total{SELF}[15m])"
+                             " / on (app) (rate(ytstream_rows_read_total{SELF}[15m]) > 0)"),
+        ), limit=REJECTED_SHARE,
+    ),
+    Panel(
+        "Rejected rows by reason", "They are in the output `rejected`, with the row as JSON.",
+        "rowsps", (("{{reason}} {{app}}", "rate(ytstream_rows_rejected_total{SELF}[15m])"),),
+    ),
+    Panel(
+        "Rows read, less those written by a map",
+        "0 unless transform() drops rows. Anything else is a lost or duplicated row.",
+        "short", (("{{app}}", "ytstream_read_minus_written_rows{SELF}"),), is_signed=True, limit=0,
+    ),
+    Panel(
+        "Rows of the state", "Of jobs with state. It follows the keys that are open.",
+        "short", (("{{app}}", "ytstream_state_rows{SELF}"),),
+    ),
+    Panel(
+        "What the state store takes", "Memory is mostly a cache: it grows up to its limit.",
+        "bytes", (
+            ("memory {{app}}", "ytstream_state_memory_bytes{SELF}"),
+            ("files {{app}}", "ytstream_state_file_bytes{SELF}"),
+        ),
+    ),
+    Panel(
+        "Seconds of the last batch's tasks in the state store", "Summed over all tasks.",
+        "s", (("{{app}}", "ytstream_state_store_seconds{SELF}"),),
+    ),
+    Panel(
+        "Size of the checkpoint", "A start reads all of it.",
+        "bytes", (("{{app}}", "ytstream_state_checkpoint_bytes{SELF}"),),
+    ),
+    Panel(
+        "How far the watermark is behind", "Rows that are older than the watermark are late.",
+        "s", (("{{app}}", "time() - ytstream_watermark_timestamp_seconds{SELF}"),),
+    ),
+    Panel(
+        "Used part of the accounts", "At 1 no batch ends until there is room.",
+        "percentunit", (
+            ("{{account}} {{resource}} {{app}}", "ytstream_account_used_ratio{SELF}"),
+        ), limit=1,
+    ),
+)  # fmt: skip
+
+#: Marks on all charts: their name, colour, text and query.
+MARKS: Sequence[tuple[str, str, str, str]] = (
+    ("Restarts", "orange", "{{app}} started again", "changes(ytstream_epoch{SELF}[1m]) > 0"),
+    (
+        "Deploys", "blue", "{{app}} runs commit {{commit}}", f"{_JOB} unless {_JOB} offset 1m",
+    ),
 )  # fmt: skip
 
 
@@ -95,6 +158,10 @@ def text() -> str:
             "tags": ["ytstream"],
             "refresh": "1m",
             "time": {"from": "now-6h", "to": "now"},
+            "links": [
+                {"title": "Alerts", "type": "link", "url": "/alerting/list?search=ytstream"},
+            ],
+            "annotations": {"list": [_mark(source, *mark) for mark in MARKS]},
             "templating": {"list": [
                 {"name": "source", "type": "datasource", "query": "prometheus"},
                 {
@@ -108,22 +175,68 @@ def text() -> str:
     )  # fmt: skip
 
 
+def _mark(source: dict[str, str], name: str, colour: str, said: str, query: str) -> dict[str, Any]:
+    return {
+        "name": name, "datasource": source, "enable": True, "iconColor": colour,
+        "expr": _of(query), "titleFormat": name, "textFormat": said,
+    }  # fmt: skip
+
+
 def _panel(number: int, panel: Panel, source: dict[str, str]) -> dict[str, Any]:
     column, row = number % 3, number // 3
-    axis = {"unit": panel.unit} if panel.is_signed else {"unit": panel.unit, "min": 0}
-    return {
+    made = {
         "id": number + 1,
-        "type": "timeseries",
+        "type": panel.kind,
         "title": panel.title,
+        "description": panel.description,
         "datasource": source,
         "gridPos": {"x": column * _WIDTH, "y": row * _HEIGHT, "w": _WIDTH, "h": _HEIGHT},
-        "fieldConfig": {"defaults": axis, "overrides": []},
+        "fieldConfig": {"defaults": _defaults(panel), "overrides": []},
         "targets": [
             {"refId": chr(ord("A") + place), "datasource": source, "expr": _of(query),
-             "legendFormat": legend}
+             "legendFormat": legend, **_ASKED.get(panel.kind, {})}
             for place, (legend, query) in enumerate(panel.queries)
         ],
     }  # fmt: skip
+    return made | _SHOWN.get(panel.kind, {})
+
+
+#: A table asks for one moment, and gets a column for each label.
+_ASKED: dict[str, dict[str, Any]] = {_TABLE: {"format": "table", "instant": True}}
+#: Names of the series in place of their figure, which is always 1; columns that say nothing.
+_SHOWN: dict[str, dict[str, Any]] = {
+    _WORDS: {"options": {"textMode": "name", "colorMode": "none"}},
+    _TABLE: {
+        "transformations": [
+            {
+                "id": "organize",
+                "options": {
+                    "excludeByName": dict.fromkeys(
+                        ("Time", "Value", "__name__", "instance", "job"), True
+                    )
+                },
+            }
+        ]
+    },
+}
+
+
+def _defaults(panel: Panel) -> dict[str, Any]:
+    """Return unit, axis and limit of a panel; links of a table open what its cells name."""
+    made: dict[str, Any] = (
+        {"unit": panel.unit} if panel.is_signed else {"unit": panel.unit, "min": 0}
+    )
+    if panel.kind == _TABLE:
+        labels = (("operation", "url"), ("runbook", "runbook"))
+        made["links"] = [
+            {"title": title, "url": f"${{__data.fields.{label}}}", "targetBlank": True}
+            for title, label in labels
+        ]
+    if panel.limit is not None:
+        steps = [{"color": "green", "value": None}, {"color": "red", "value": panel.limit}]
+        made["thresholds"] = {"mode": "absolute", "steps": steps}
+        made["custom"] = {"thresholdsStyle": {"mode": "line"}}
+    return made
 
 
 def _of(query: str) -> str:

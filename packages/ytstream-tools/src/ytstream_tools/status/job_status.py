@@ -166,6 +166,16 @@ class JobStatus:
         return max(known, default=None if self.lag else 0.0)
 
     @property
+    def largest_share(self) -> float | None:
+        """The part of the waiting rows that are in one tablet; None if none wait, or of one tablet.
+
+        One task reads a tablet: the others cannot help it.
+        """
+        if not self.lag or len(self.partitions) < 2:
+            return None
+        return max(partition.lag for partition in self.partitions) / self.lag
+
+    @property
     def age(self) -> float | None:
         """Seconds since the last batch ended; None before the first one."""
         if not self.batches:

@@ -15,6 +15,7 @@ import prometheus_client
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from yt.common import YtError
 
+from ytstream.cluster import operation
 from ytstream.cluster.client import client_of
 from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
@@ -33,6 +34,7 @@ _REQUEST_SECONDS = 8.0
 #: Metric -> its help. One that ends with _total is a counter, any other a gauge.
 HELP: Mapping[str, str] = {
     "ytstream_up": "Whether cluster and ledger could be read: 1, or 0 without any other metric.",
+    "ytstream_job_info": "Always 1: commit, version and operation of the job, and its runbook.",
     "ytstream_lag_rows": "Rows of the partition that no batch has read.",
     "ytstream_lag_seconds": "How long the first of these rows has waited; absent if unknown.",
     "ytstream_queue_rows_total": "All rows ever written to the partition.",
@@ -63,6 +65,7 @@ Sample = tuple[str, Mapping[str, str], float]
 def samples(context: JobContext, found: JobStatus) -> Iterator[Sample]:
     """Yield the figures of one reading."""
     yield "ytstream_up", {}, 1
+    yield "ytstream_job_info", _named(context, found), 1
     for part in found.partitions:
         where = {"queue": part.queue, "partition": str(part.number)}
         yield "ytstream_lag_rows", where, part.lag
@@ -88,6 +91,19 @@ def samples(context: JobContext, found: JobStatus) -> Iterator[Sample]:
         yield "ytstream_account_used_ratio", where, one.ratio
     if found.static is not None:
         yield "ytstream_static_tables_waiting", {}, found.static.waiting
+
+
+def _named(context: JobContext, found: JobStatus) -> Mapping[str, str]:
+    """Return what tells this run of the job from others, with the addresses of more."""
+    seen = found.operation
+    note = seen.note if seen is not None else {}
+    return {
+        "commit": str(note.get("commit") or ""),
+        "version": str(note.get("version") or ""),
+        "operation": seen.id if seen is not None else "",
+        "url": (operation.address(context.client, seen.id) or "") if seen is not None else "",
+        "runbook": context.settings.runbook_url or "",
+    }
 
 
 def _of_batches(context: JobContext, found: JobStatus) -> Iterator[Sample]:

@@ -45,6 +45,7 @@ def document(context: JobContext, found: JobStatus) -> dict[str, Any]:
             "rows": found.lag,
             "seconds": found.lag_seconds,
             "seconds_until_caught_up": found.seconds_left(),
+            "largest_share": found.largest_share,
         },
         "rows_per_second": found.rate,
         "age_seconds": found.age,

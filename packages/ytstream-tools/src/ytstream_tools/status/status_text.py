@@ -66,8 +66,13 @@ def _waiting(found: JobStatus) -> str:
     waited, left = found.lag_seconds, found.seconds_left()
     if not found.lag:
         return ""
-    return ("" if waited is None else f", the first for {duration(waited)}") + (
-        "" if left is None else f"; without new rows caught up after {duration(left)} of work"
+    share = found.largest_share
+    return "".join(
+        (
+            "" if waited is None else f", the first for {duration(waited)}",
+            "" if share is None else f"; {100 * share:.0f}% of them in one tablet",
+            "" if left is None else f"; without new rows caught up after {duration(left)} of work",
+        )
     )
 
 
