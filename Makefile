@@ -1,5 +1,5 @@
 # Every target can be the first one that is called in a fresh clone.
-#   make demo [GUARANTEE=...] [PROCESSING=...] [QUEUES=1|2] [SPARK=4.1|3.5]    without them: the template's defaults
+#   make demo [GUARANTEE=...] [PROCESSING=...] [QUEUES=1|2] [SPARK=...]    without them: the template's defaults
 #   make conformance [PROXY=...]    without a proxy: the minicluster
 #   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
 #   make crash-matrix [ONLY=...]    a part of the names of its cases
@@ -11,8 +11,11 @@
 #   make real [IMAGE=...] [PROXY=...] [FOLDER=...] [SETTINGS=FILE]    with PROXY no container is started
 #   PYTHON=FILE   the interpreter new environments are made with
 #   UV=           pip installs them, though uv is there
+# The Spark versions that the template offers, the default first.
+SPARKS := $(shell sed -n 's/^ *Spark."\([0-9.]*\)".*/\1/p' local_extensions/versions.py)
+DEFAULT := $(firstword $(SPARKS))
 QUEUES ?= 1
-SPARK ?= 4.1
+SPARK ?= $(DEFAULT)
 GUARANTEE ?=
 PROCESSING ?=
 PROXY ?=
@@ -28,49 +31,49 @@ LANES ?=
 LIST ?=
 MUTANTS ?=
 
-# The tools, and Spark 4.1 for the generated projects; Spark 3.5 has an environment of its own.
+# The tools, and the default Spark for the generated projects. Each other Spark has an environment of its own.
 TOOLS := .venv
-VENV_4.1 := .venv
-VENV_3.5 := .venv-3.5
 BIN := $(TOOLS)/bin
+venv = $(TOOLS)$(if $(filter $(DEFAULT),$(1)),,-$(1))
 
 DEMO := build/demo
 PATHS_1 := //home/ytstream/bids
 PATHS_2 := //home/ytstream/bids-east //home/ytstream/bids-west
 
-# What generated projects get, and the template's own tools beside it.
-LOCK_4.1 := templates/locks/template.txt
-LOCK_3.5 := templates/locks/spark-3.5-sessions.txt
+# What generated projects get. The default's has the template's own tools, too.
+lock = templates/locks/spark-$(1).txt
 # The generator of the site and the audit of workflows.
 VENV_TOOLS := .venv-tools
 LOCK_TOOLS := templates/locks/tools.txt
 STAMP_TOOLS = $(VENV_TOOLS)/.locked-$(shell cksum $(LOCK_TOOLS) | cut -d ' ' -f 1)
 # One stamp per state of these files: a second set-up finds nothing to do.
-STAMP = $(VENV_$*)/.locked-$(shell cksum $(LOCK_$*) packages/*/pyproject.toml | cksum | cut -d ' ' -f 1)
+STAMP = $(call venv,$*)/.locked-$(shell cksum $(call lock,$*) packages/*/pyproject.toml | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites git java setup setup-4.1 setup-3.5 installed-4.1 installed-3.5 installed-tools demo test \
-  test-quick journeys crash-matrix proof outages operations conformance test-cluster real spyt-tests fuzz bench lint audit site picture locks dist release
+.PHONY: help prerequisites git java setup setup-all $(SPARKS:%=setup-%) $(SPARKS:%=installed-%) installed-tools demo test \
+  test-all test-quick journeys crash-matrix proof outages operations conformance test-cluster real spyt-tests fuzz bench lint audit site picture locks dist release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-# At once: pip works on one core.
-setup: ## make both environments with the locked packages
-	@$(MAKE) --no-print-directory --jobs 2 setup-4.1 setup-3.5
+setup: setup-$(DEFAULT) ## make the environment of the default Spark, with the locked packages
 
-setup-4.1 setup-3.5: setup-%: prerequisites
+# At once: pip works on one core.
+setup-all: ## make the environments of all Spark versions
+	@$(MAKE) --no-print-directory --jobs 2 $(SPARKS:%=setup-%)
+
+$(SPARKS:%=setup-%): setup-%: prerequisites
 	@$(MAKE) --no-print-directory installed-$*
 
 # All that linters need: no Java.
-installed-4.1 installed-3.5: installed-%: git
+$(SPARKS:%=installed-%): installed-%: git
 	@test -f "$(STAMP)" || { \
 	  set -e; \
-	  $(call make-environment,$(VENV_$*)); \
-	  echo "Installing the locked packages for Spark $* into $(VENV_$*), about 1 GB; the first time takes a few minutes."; \
-	  $(call install-locked,$(VENV_$*),$(LOCK_$*)); \
-	  $(call installer,$(VENV_$*)) --no-deps $(addprefix --editable ,$(dir $(wildcard packages/*/pyproject.toml))); \
-	  rm -f "$(VENV_$*)"/.locked-* "$(VENV_$*)/.begun"; \
+	  $(call make-environment,$(call venv,$*)); \
+	  echo "Installing the locked packages for Spark $* into $(call venv,$*), about 1 GB; the first time takes a few minutes."; \
+	  $(call install-locked,$(call venv,$*),$(call lock,$*)); \
+	  $(call installer,$(call venv,$*)) --no-deps $(addprefix --editable ,$(dir $(wildcard packages/*/pyproject.toml))); \
+	  rm -f "$(call venv,$*)"/.locked-* "$(call venv,$*)/.begun"; \
 	  touch "$(STAMP)"; }
 
 # What no test of a job needs: seconds to make, without Spark and Java.
@@ -84,8 +87,8 @@ installed-tools: git
 
 demo: ## generate a project, run its demo: rows in, kill -9, restart, rows counted
 	$(if $(filter 1 2,$(QUEUES)),,$(error QUEUES=$(QUEUES): give 1 or 2))
-	$(if $(filter 4.1 3.5,$(SPARK)),,$(error SPARK=$(SPARK): give 4.1 or 3.5))
-	@$(MAKE) --no-print-directory setup-4.1 $(if $(filter 3.5,$(SPARK)),setup-3.5)
+	$(if $(filter $(SPARKS),$(SPARK)),,$(error SPARK=$(SPARK): give one of $(SPARKS)))
+	@$(MAKE) --no-print-directory setup $(if $(filter $(DEFAULT),$(SPARK)),,setup-$(SPARK))
 	@$(BIN)/python -m tools.offered "GUARANTEE=$(GUARANTEE)" "PROCESSING=$(PROCESSING)"
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@printf 'replay_dir: $(DEMO)/../replay\ncookiecutters_dir: $(DEMO)/../cookiecutters\n' > $(DEMO)/../cookiecutter.yaml
@@ -94,8 +97,8 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	  "queue_paths=$(PATHS_$(QUEUES))" spark_version=$(SPARK) \
 	  $(if $(GUARANTEE),"guarantee=$(GUARANTEE)") $(if $(PROCESSING),"processing=$(PROCESSING)") > /dev/null
 	@echo "Made $$(echo $(DEMO)/*) from the template."
-	@$(BIN)/python -m tools.overlay $(VENV_$(SPARK)) build/environment-$(SPARK)
-	@echo "build/environment-$(SPARK) has the packages of $(VENV_$(SPARK)): pip finds them there."
+	@$(BIN)/python -m tools.overlay $(call venv,$(SPARK)) build/environment-$(SPARK)
+	@echo "build/environment-$(SPARK) has the packages of $(call venv,$(SPARK)): pip finds them there."
 	@$(MAKE) --no-print-directory -C $(DEMO)/* demo UV= VENV="$$PWD/build/environment-$(SPARK)"
 
 dist: ## the wheels of packages/, as an organisation uploads them to its index, in dist/
@@ -105,78 +108,81 @@ dist: ## the wheels of packages/, as an organisation uploads them to its index, 
 LIMIT := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 
 # Four workers, each with a JVM of its own, beside the JVMs that tests start and kill.
-test: setup installed-tools test-quick ## the tests, linters included, on both Spark versions
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(slow or spark) and not journey"
+test: setup installed-tools test-quick ## the tests, linters included, on the default Spark
+	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(slow or spark) and not journey and not other_spark"
 
-journeys: setup ## the long tests that `make test` leaves out: it has a sample of them
+test-all: setup-all test journeys ## all tests: those of the other Spark versions and the long ones, too
+	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "other_spark and not journey" --ignore tests/faults/operations
+
+journeys: setup-all ## the long tests that `make test` leaves out: it has a sample of them
 	@$(BIN)/pytest -m journey --ignore tests/faults/operations
 
-crash-matrix: setup-4.1 ## two drivers: one paused, late or killed at every point of a batch, rows counted
+crash-matrix: setup ## two drivers: one paused, late or killed at every point of a batch, rows counted
 	@$(BIN)/python -m tests.faults.two_drivers --only "$(ONLY)"
 
-proof: setup-4.1 ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
+proof: setup ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
 	@$(BIN)/python -m tests.faults.$(if $(MUTANTS),mutants,sweep) --only "$(ONLY)" \
 	  $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(LANES),--lanes $(LANES)) $(if $(LIST),--list)
 
-outages: setup-4.1 ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
+outages: setup ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
 	@$(BIN)/python -m tests.faults.two_drivers.outages --only "$(ONLY)"
 
-operations: setup ## jobs through spark-submit on the minicluster's operations, with every fault; ONLY=... chooses
+operations: setup-all ## jobs through spark-submit on the minicluster's operations, with every fault; ONLY=... chooses
 	@$(BIN)/pytest tests/faults/operations -k "$(ONLY)"
 
 # A worker's tests share its clusters.
-test-quick: setup-4.1 installed-tools ## what runs without Spark
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "not slow and not spark and not journey"
+test-quick: setup installed-tools ## what runs without Spark
+	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "not slow and not spark and not journey and not other_spark"
 
-conformance: setup-4.1 ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
+conformance: setup ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest packages/minicluster/tests/conformance
 
-test-cluster: setup-4.1 ## a whole submit and the conformance suite on the cluster PROXY (YT_TOKEN): where it differs
+test-cluster: setup ## a whole submit and the conformance suite on the cluster PROXY (YT_TOKEN): where it differs
 	$(if $(PROXY),,$(error PROXY is missing: the name, host or URL of a cluster))
 	@$(BIN)/python -m tools.trial "$(PROXY)" --folder "$(FOLDER)" $(if $(SETTINGS),--settings "$(SETTINGS)")
 
 # Exit code 1: a step failed. 3: an answer has changed since the run before.
-real: setup-4.1 ## a YTsaurus server in a container: the suite, jobs killed and submitted; writes docs/real/REPORT.md
+real: setup ## a YTsaurus server in a container: the suite, jobs killed and submitted; writes docs/real/REPORT.md
 	@$(BIN)/python -m tools.real $(if $(PROXY),--proxy "$(PROXY)",$(if $(IMAGE),--image "$(IMAGE)")) \
 	  --folder "$(FOLDER)" $(if $(SETTINGS),--settings "$(SETTINGS)")
 
 # A path: nothing is fetched here.
-spyt-tests: setup-4.1 ## the end-to-end tests of SPYT's own repository, on the minicluster's operations
+spyt-tests: setup ## the end-to-end tests of SPYT's own repository, on the minicluster's operations
 	$(if $(CHECKOUT),,$(error CHECKOUT is missing: the folder of a checkout of ytsaurus-spyt))
 	@$(BIN)/python -m tools.spyt_tests "$(CHECKOUT)" $(ONLY)
 
 # ONLY=requests or ONLY=sequences: one of the two.
-fuzz: setup-4.1 ## random requests to the minicluster, then random sequences of what happens to a job, SECONDS each
+fuzz: setup ## random requests to the minicluster, then random sequences of what happens to a job, SECONDS each
 	$(if $(filter-out requests sequences,$(ONLY)),$(error ONLY=$(ONLY): give requests or sequences))
 	@$(if $(filter sequences,$(ONLY)),:,$(BIN)/python \
 	  -m tools.fuzz.run --seconds $(SECONDS) --seed $(SEED))
 	@$(if $(filter requests,$(ONLY)),:,$(BIN)/python \
 	  -m tests.faults.sequences --seconds $(SECONDS) --seed $(SEED))
 
-bench: setup ## jobs beside SPYT's listing, as tables and as files: eight rows, most of an hour
+bench: setup-all ## jobs beside SPYT's listing, as tables and as files: eight rows, most of an hour
 	@$(BIN)/python -m bench
 
-lint: installed-4.1 ## ruff, mypy --strict, the layers of the packages, the words of the pages
+lint: installed-$(DEFAULT) ## ruff, mypy --strict, the layers of the packages, the words of the pages
 	@$(BIN)/ruff check --config pyproject.toml .
 	@$(BIN)/ruff format --config pyproject.toml --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports pyproject.toml --no-cache --no-logo
 	@$(BIN)/python -m tools.prose
 
-audit: installed-4.1 installed-tools ## zizmor and jactionlint, over this repository's workflows and the generated ones
+audit: installed-$(DEFAULT) installed-tools ## zizmor and jactionlint, over this repository's workflows and the generated ones
 	@$(BIN)/python -m tools.audit "$(VENV_TOOLS)/bin/zizmor" "$(VENV_TOOLS)/bin/jactionlint"
 
-site: installed-4.1 installed-tools ## the documentation as a site, in build/site; a link that leads nowhere ends it
+site: installed-$(DEFAULT) installed-tools ## the documentation as a site, in build/site; a link that leads nowhere ends it
 	@$(BIN)/python -m tools.site "$(VENV_TOOLS)/bin/zensical"
 
-picture: setup-4.1 ## make the pictures in docs/ again, from a demo that it runs; docs/page.png if chromium is there
+picture: setup ## make the pictures in docs/ again, from a demo that it runs; docs/page.png if chromium is there
 	@$(BIN)/python -m tools.picture
 	@$(BIN)/python -m tools.operated $(shell command -v chromium)
 
-release: installed-4.1 ## tag VERSION=..., if the tree, the packages' versions and the changelog agree
+release: installed-$(DEFAULT) ## tag VERSION=..., if the tree, the packages' versions and the changelog agree
 	@$(BIN)/python -m tools.release "$(VERSION)"
 
-locks: installed-4.1 ## resolve templates/locks again from versions.py: what is installed, here and in generated projects
+locks: installed-$(DEFAULT) ## resolve templates/locks again from versions.py: what is installed, here and in generated projects
 	@$(BIN)/python -m tools.locks
 
 JAVA := $(shell sed -n 's/.*"java", "\([0-9]*\)".*/\1/p' local_extensions/versions.py)

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from local_extensions.versions import SPARK
+
 #: SPYT's documentation as it stands; the generated job; the same job without what the case is
 #: about; the transformation alone, from Spark's own source of rows into its sink for nothing.
 LISTING, JOB, PLAIN, NOOP = "listing", "job", "plain", "noop"
@@ -78,7 +80,7 @@ class Case:
     delay_ms: int = 0
     cores: int = 2
     #: The Spark that runs the drivers.
-    spark: str = "4.1"
+    spark: str = SPARK
     #: Rounds, where they are fewer than the size's.
     most_rounds: int = 100
     #: The ways, where they are not those of its kind.

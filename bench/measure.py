@@ -210,7 +210,7 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
 
 
 def _interpreter(spark: str) -> str:
-    """Return the Python of the environment that has this Spark; `make setup` makes both."""
+    """Return the Python of the environment that has this Spark; `make setup-all` makes it."""
     return sys.executable if spark == Case.spark else str(ROOT / f".venv-{spark}/bin/python")
 
 

@@ -19,7 +19,7 @@ import click
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache
 from jinja2.ext import Extension
 
-from . import answers, command_line, text, versions, wheels
+from . import answers, command_line, locks, text, versions, wheels
 from .command_line import TEMPLATE, Call, current_call
 
 # Python keeps the extension's own bytecode there. git ignores it, and `forget_the_extension`
@@ -47,7 +47,8 @@ class TemplateExtension(Extension):
             "pin": versions.pin,
             "action": versions.action,
             "requirement": versions.requirement,
-            "locks": versions.LOCKS,
+            "locked": locks.requirements,
+            "megabytes": locks.megabytes,
             "confs": confs,
             "own_packages": wheels.requirements,
             "ytstream_version": wheels.version("ytstream"),

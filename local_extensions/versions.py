@@ -2,7 +2,8 @@
 
 The template's and the project's files take their versions from here, through the Jinja globals
 ``pin`` and ``requirement``. `make locks` (tools/locks.py) turns them into the locked requirements
-that are installed. Each scope of SCOPES includes the ones before it.
+that are installed. Each scope of SCOPES includes the ones before it. To add a Spark version, add
+its line to SPARKS and its pins, and call `make locks`.
 """
 
 from __future__ import annotations
@@ -14,32 +15,53 @@ from typing import NamedTuple
 #: What a generated project records, with the commit.
 TEMPLATE_VERSION = "1.0.0"
 
-SPARK_VERSIONS = ("4.1", "3.5")
 SCOPES = ("job", "dev", "sessions", "template")
 #: Scopes that include no other: their packages are installed into an environment of their own.
 ALONE = ("tools",)
 
 
-class Lock(NamedTuple):
-    """A file in templates/locks: ``scope`` with all that it requires.
+class Spark(NamedTuple):
+    """A Spark version that the template offers.
 
-    ``spark``: "" for an environment without Spark. ``megabytes``: of an environment with these
-    packages, by `du -sm`, installed by pip.
+    ``scala``: of its jars. ``says``: what the prompt says of it. ``dev_mb``, ``sessions_mb``: size
+    of an environment with the packages of that scope, by `du -sm`, installed by pip.
     """
+
+    name: str
+    scala: str
+    dev_mb: int
+    sessions_mb: int
+    says: str
+
+
+#: The newest comes first. It is the default, and the Spark of the template's own environment.
+#: `make locks` writes what follows from a line here: its lock, its choice in cookiecutter.json and
+#: its rows on pages (tools/sparks.py).
+# fmt: off
+SPARKS = (
+    Spark("4.2", "2.13", 940, 1090, "The newest version that SPYT 2.11 supports"),
+    Spark("4.1", "2.13", 940, 1090, "For clusters without a Spark 4.2 distribution"),
+    Spark("3.5", "2.12", 780, 940, "For clusters without a Spark 4 distribution"),
+)
+# fmt: on
+SPARK_VERSIONS = tuple(spark.name for spark in SPARKS)
+SPARK = SPARK_VERSIONS[0]
+
+
+class Lock(NamedTuple):
+    """A file in templates/locks: ``scope`` with all that it requires; ``spark`` may be ""."""
 
     scope: str
     spark: str
-    megabytes: int
 
 
-#: By file name. The first of a Spark version holds the others; the template's tests run with it.
+#: By file name. One for each Spark; a generated repository gets its part (locks.py).
 LOCKS = {
-    "template": Lock("template", "4.1", 1170),
-    "spark-4.1-sessions": Lock("sessions", "4.1", 1090),
-    "spark-4.1": Lock("dev", "4.1", 940),
-    "spark-3.5-sessions": Lock("sessions", "3.5", 940),
-    "spark-3.5": Lock("dev", "3.5", 780),
-    "tools": Lock("tools", "", 170),
+    **{
+        f"spark-{name}": Lock("template" if name == SPARK else "sessions", name)
+        for name in SPARK_VERSIONS
+    },
+    "tools": Lock("tools", ""),
 }
 
 
@@ -70,7 +92,8 @@ _YSON = (
 # fmt: off
 PINS = (
     # What the job itself needs: the same four are on every cluster with SPYT.
-    Pin("pyspark", "4.1.4", "job", "newest Spark line that SPYT 2.11 streams on", "4.1"),
+    Pin("pyspark", "4.2.1", "job", "newest that SPYT 2.11 allows (pyspark<4.3)", "4.2"),
+    Pin("pyspark", "4.1.4", "job", "the line before: for clusters without 4.2", "4.1"),
     Pin("pyspark", "3.5.7", "job", "oldest line SPYT opens streaming transactions on", "3.5"),
     Pin("ytsaurus-spyt", "2.11.2", "job", "2.11 is the first with the finished transactional mode"),
     Pin("ytsaurus-client", "0.13.55", "job", "queue calls: registrations, pull, advance"),
@@ -90,8 +113,10 @@ PINS = (
     Pin("setuptools", "84.2.1", "dev", "builds pyspark, which comes as source; grpcio-tools asks"),
     # What only jobs of processing `sessions` need, on the driver and on every executor.
     Pin("pandas", "2.3.3", "sessions", "Spark supports pandas 3 from 4.3 on (apache/spark#57051)"),
+    Pin("pyarrow", "26.0.1", "sessions", "Spark 4.2.1 gives its slice() integers", "4.2"),
     Pin("pyarrow", "26.0.1", "sessions", "Spark 4.1.4 gives its slice() integers", "4.1"),
     Pin("pyarrow", "22.0.0", "sessions", "26 wants NumPy 2, and refuses Spark 3.5's floats", "3.5"),
+    Pin("numpy", "2.4.6", "sessions", "pandas is built on it", "4.2"),
     Pin("numpy", "2.4.6", "sessions", "pandas is built on it", "4.1"),
     Pin("numpy", "1.26.4", "sessions", "pyspark 3.5's metadata asks for numpy<2", "3.5"),
     # What only this template needs.
@@ -116,7 +141,7 @@ PINS = (
     # commit was compared with the tag in a stored copy of the action's repository.
     Pin("runner", "ubuntu-24.04", "ci", "a named image: ubuntu-latest moves"),
     Pin("python", "3.11", "ci", "the oldest Python on SPYT's cluster images"),
-    Pin("java", "17", "ci", "the one Java that both Spark lines and SPYT support"),
+    Pin("java", "17", "ci", "the one Java that all Spark lines and SPYT support"),
     Pin("image", "python:3.11-bookworm", "ci", "Debian 12 packages OpenJDK 17"),
     Pin("actions/checkout", "3d3c42e5aac5ba805825da76410c181273ba90b1", "ci",
         "on Node 24", tag="v7.0.1"),

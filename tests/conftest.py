@@ -10,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from local_extensions.versions import SPARK, SPARK_VERSIONS
 from tests.support import project
 from tools.overlay import overlay
 from ytstream.settings.environment import leave_clusters
@@ -45,9 +46,26 @@ def generate(tmp_path_factory: pytest.TempPathFactory) -> Generate:
 
 @pytest.fixture(scope="session")
 def environments() -> dict[str, Path]:
-    """The template's environments, by Spark version; `make setup` makes both."""
-    second = os.environ.get("YTSTREAM_VENV_3_5", str(project.ROOT / ".venv-3.5"))
-    return {"4.1": Path(sys.prefix), "3.5": Path(second)}
+    """The template's environments, by Spark version. This process runs in the default's."""
+    return {name: _environment(name) for name in SPARK_VERSIONS}
+
+
+def _environment(spark: str) -> Path:
+    if spark == SPARK:
+        return Path(sys.prefix)
+    given = os.environ.get(f"YTSTREAM_VENV_{spark.replace('.', '_')}")
+    return Path(given or project.ROOT / f".venv-{spark}")
+
+
+class _Installed(dict[str, Path]):
+    """Environments with the wheels, each made when a test asks for it."""
+
+    def __init__(self, environments: dict[str, Path], folder: Path) -> None:
+        self._environments, self._folder = environments, folder
+
+    def __missing__(self, spark: str) -> Path:
+        self[spark] = overlay(self._environments[spark], self._folder / spark)
+        return self[spark]
 
 
 @pytest.fixture(scope="session")
@@ -55,11 +73,7 @@ def installed(
     environments: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
     """Environments to run a generated project in: they have the wheels that it vendors."""
-    folder = tmp_path_factory.mktemp("installed")
-    return {
-        version: overlay(environment, folder / version)
-        for version, environment in environments.items()
-    }
+    return _Installed(environments, tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,11 @@ import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
+import tempfile
 
-from local_extensions import versions
+from local_extensions import locks, versions
+from tools import sparks
 
-ROOT = Path(__file__).resolve().parent.parent
-LOCKS = ROOT / "templates" / "locks"
 #: As in `make lock` of a generated project. 3.11 is the oldest Python that is supported.
 COMPILE = shlex.split(
     "-m uv --quiet pip compile --universal --python-version 3.11 --generate-hashes"
@@ -23,19 +22,42 @@ COMPILE = shlex.split(
 )
 
 
-def compiled(name: str, widest: str) -> str:
-    """Return the text of lock ``name``; shared packages have their versions of lock ``widest``."""
-    lock = versions.LOCKS[name]
-    constraints = [] if name == widest else ["--constraints", str(LOCKS / f"{widest}.txt")]
-    done = subprocess.run(
-        [sys.executable, *COMPILE, *constraints, "-"],
-        input="\n".join(versions.requirements(lock.scope, lock.spark)),
-        env=os.environ | index(),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+def compiled(spark: str, scope: str, constraints: str = "") -> str:
+    """Return what uv locks for the pins of ``scope``, in the versions of another lock."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write(constraints)
+        file.flush()
+        done = subprocess.run(
+            [sys.executable, *COMPILE, "--constraints", file.name, "-"],
+            input="\n".join(versions.requirements(scope, spark)),
+            env=os.environ | index(),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
     return done.stdout
+
+
+def text_of(lock: versions.Lock) -> str:
+    """Return the text of a lock, its entries by the first scope that needs them.
+
+    Raises ValueError where two scopes would lock one package in two ways.
+    """
+    whole = compiled(lock.spark, lock.scope)
+    if lock.scope in versions.ALONE:
+        return whole
+    head = whole[: whole.index(locks.entries(whole)[0])]
+    by_scope: dict[str, list[str]] = {}
+    known: set[str] = set()
+    scopes = versions.SCOPES[: versions.SCOPES.index(lock.scope) + 1]
+    for scope in scopes[1:]:
+        text = whole if scope == lock.scope else compiled(lock.spark, scope, whole)
+        found = locks.entries(text)
+        if other := {*found} - {*locks.entries(whole)}:
+            raise ValueError(f"scope {scope} has other entries: {''.join(sorted(other))}")
+        by_scope[scope] = [entry for entry in found if entry not in known]
+        known |= {*found}
+    return locks.joined(head, by_scope)
 
 
 def index() -> dict[str, str]:
@@ -55,16 +77,19 @@ def index() -> dict[str, str]:
 
 
 def main() -> int:
-    """Write every lock; the exit code of the first that cannot be resolved."""
-    widest: dict[str, str] = {}
+    """Write every lock, and what follows from SPARKS; the exit code of the first failure."""
     for name, lock in versions.LOCKS.items():
         try:
-            text = compiled(name, widest.setdefault(lock.spark, name))
+            text = text_of(lock)
         except subprocess.CalledProcessError as error:
             print(f"{name}: not locked; uv gives the reason above", file=sys.stderr)
             return error.returncode
-        (LOCKS / f"{name}.txt").write_text(text, encoding="utf-8")
+        except ValueError as error:
+            print(f"{name}: not locked: {error}", file=sys.stderr)
+            return 1
+        (locks.FOLDER / f"{name}.txt").write_text(text, encoding="utf-8")
         print(f"{name}: {text.count(chr(10) + '    --hash=')} hashes")
+    sparks.written()
     return 0
 
 

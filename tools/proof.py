@@ -7,8 +7,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from local_extensions.versions import SPARK
+
 ROOT = Path(__file__).resolve().parent.parent
-RUNTIME, LOCK = Path("packages", "ytstream", "src"), Path("templates", "locks", "template.txt")
+RUNTIME = Path("packages", "ytstream", "src")
+LOCK = Path("templates", "locks", f"spark-{SPARK}.txt")
 SUMMARY = Path("docs", "proof", "summary.json")
 BUILD = Path("build", "proof")
 #: The rules by which cases are judged. By those of 1, a driver that ended was started again, and

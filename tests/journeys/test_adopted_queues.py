@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import yt.type_info as ti
 
+from local_extensions.versions import SPARK
 from minicluster import testing as minicluster
 from tests.conftest import Generate
 from tests.faults.operations.cluster import submit_part
@@ -194,7 +195,7 @@ def test_an_adopted_queue_becomes_a_submitted_job_with_the_rows_that_pandas_comp
     make_queue(client, f"{root}/queue", job.columns, job.rows(), tablets=2)
 
     def make(*words: str) -> str:
-        said = making.make(project, installed["4.1"], *words)
+        said = making.make(project, installed[SPARK], *words)
         print(f"{time.monotonic() - began:5.0f} s  make {' '.join(words)}")
         return said
 

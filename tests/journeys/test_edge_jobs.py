@@ -23,10 +23,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pytest
 
+from local_extensions.versions import SPARK
 from tests.conftest import Generate
 from tests.journeys.making import LINT_TEST_DEMO, edit, result_of, run
 from tests.journeys.whole import TABLETS
 from tests.support.project import ROOT
+from tests.support.sparks import OLDEST
 from ytstream.schema.columns import REJECTED_COLUMNS, resolved, type_name
 
 FOLDER = ROOT / "tests" / "journeys"
@@ -55,11 +57,11 @@ class Edge(NamedTuple):
 
 
 JOBS = (
-    Edge("tides", "aggregate", "transactional", "4.1"),
-    Edge("meters", "window", "at_least_once", "3.5"),
-    Edge("nightshift", "sessions", "transactional", "4.1"),
-    Edge("detector", "map", "idempotent", "3.5", ("saturated",)),
-    Edge("receipts", "deduplicate", "at_least_once", "4.1", ("archive", "returns"), ("archive",)),
+    Edge("tides", "aggregate", "transactional", SPARK),
+    Edge("meters", "window", "at_least_once", OLDEST),
+    Edge("nightshift", "sessions", "transactional", SPARK),
+    Edge("detector", "map", "idempotent", OLDEST, ("saturated",)),
+    Edge("receipts", "deduplicate", "at_least_once", SPARK, ("archive", "returns"), ("archive",)),
 )
 PLACES = {"rows.py": "sample/rows.py", "expected.py": "sample/expected.py"}
 a_job = pytest.mark.parametrize("job", JOBS, ids=[job.name for job in JOBS])

@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 import pytest
 
+from local_extensions.versions import SPARK
 from tests.conftest import Generate
 from tests.journeys.making import LINT_TEST_DEMO, edit, module, result_of
 from tests.support import all_types, strange
 from tests.support.project import OPTIONS, ROOT, generate
+from tests.support.sparks import OLDEST
 from tools.overlay import overlay
 from ytstream.schema.columns import resolved, type_name
 
@@ -41,12 +43,12 @@ class Foreign(NamedTuple):
 QUAKES = "hvsampledata", "_data/earthquakes.csv"
 PENGUINS = "palmerpenguins", "data/penguins-raw.csv"
 JOBS = (
-    Foreign("quakes", "map", "transactional", "4.1", *QUAKES),
-    Foreign("quakes", "window", "transactional", "3.5", *QUAKES),
-    Foreign("penguins", "join", "at_least_once", "4.1", *PENGUINS),
-    Foreign("penguins", "deduplicate", "at_least_once", "4.1", *PENGUINS),
-    Foreign("quakes", "aggregate", "transactional", "3.5", *QUAKES),
-    Foreign("quakes", "sessions", "transactional", "4.1", *QUAKES),
+    Foreign("quakes", "map", "transactional", SPARK, *QUAKES),
+    Foreign("quakes", "window", "transactional", OLDEST, *QUAKES),
+    Foreign("penguins", "join", "at_least_once", SPARK, *PENGUINS),
+    Foreign("penguins", "deduplicate", "at_least_once", SPARK, *PENGUINS),
+    Foreign("quakes", "aggregate", "transactional", OLDEST, *QUAKES),
+    Foreign("quakes", "sessions", "transactional", SPARK, *QUAKES),
 )
 
 #: Where the user's files are in a project, besides those of the package.

@@ -31,6 +31,7 @@ from ytstream.recovery.checkpoint_repair import path_of
 from ytstream.recovery.epoch import Epoch
 from ytstream.recovery.start import prepare
 from ytstream.settings.job_settings import Settings
+from ytstream.version import version_of
 from ytstream_tools.demo.demo_tables import produce
 
 #: What a batch writes, in its order. In a transaction the head is seen only when it commits.
@@ -206,7 +207,7 @@ class Driver:
         found = positions.read(self.client, self.settings)
         number = log[-1] + 1 if log else 0
         ends = [dict(enumerate(queue.upper)) for queue in found.queues]
-        text = offsets_text(ends, self.context.session_settings("4.1"))
+        text = offsets_text(ends, self.context.session_settings(version_of("pyspark")))
         write(self.client, f"{self.folder}/offsets/{number}", text)
         return number, ends
 

@@ -11,7 +11,6 @@ from cookiecutter.main import cookiecutter
 
 from local_extensions.answers import Answers, found, shortened
 from local_extensions.command_line import typed
-from local_extensions.versions import SPARK_VERSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = ROOT / "{{cookiecutter.project_slug}}"
@@ -48,15 +47,12 @@ VARIANTS: list[Variant] = [
 
 
 def variant_answers(variant: Variant) -> dict[str, str]:
-    """Return the answers that generate ``variant``; the Spark versions take turns."""
+    """Return the answers that generate ``variant``."""
     guarantee, processing, queues = variant
-    # One queue and several get each Spark version in turn, so that no kind is tied to one of them.
-    pair, number = divmod(VARIANTS.index(variant), len(QUEUES))
     return {
         "guarantee": guarantee,
         "processing": processing,
         "queue_paths": QUEUES[queues],
-        "spark_version": SPARK_VERSIONS[(pair + number) % len(SPARK_VERSIONS)],
     }
 
 

@@ -11,7 +11,7 @@ from tests.support.project import VARIANTS, generate, variant_answers
 
 @pytest.fixture(scope="session", params=VARIANTS, ids="-".join)
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every variant that is offered; Spark 3.5 in every second of them."""
+    """Every variant that is offered."""
     return generate(tmp_path_factory.mktemp("variant"), **variant_answers(request.param))
 
 

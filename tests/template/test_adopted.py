@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from local_extensions.versions import SPARK
 from minicluster import testing as minicluster
 from tests.support import all_types
 from tests.support.project import DEFAULTS, generate
@@ -81,7 +82,7 @@ def test_an_adopted_job_is_approved_linted_tested_and_killed(
     tmp_path: Path, installed: dict[str, Path], guarantee: str, processing: str
 ) -> None:
     project = generate(tmp_path, guarantee=guarantee, processing=processing)
-    python = installed["4.1"] / "bin/python"
+    python = installed[SPARK] / "bin/python"
 
     def run(*words: str) -> str:
         return _run(project, python, *words)
@@ -102,7 +103,7 @@ def test_a_preview_shows_each_save_and_ctrl_c_ends_it_quietly(
     tmp_path: Path, installed: dict[str, Path], processing: str
 ) -> None:
     project = generate(tmp_path, processing=processing)
-    python = installed["4.1"] / "bin/python"
+    python = installed[SPARK] / "bin/python"
     _run(project, python, "bids_stream", "adopt", "--from", str(_file(tmp_path)))
     file = project / "src/bids_stream/transform.py"
     before = file.read_text()
@@ -150,7 +151,7 @@ def test_a_preview_shows_each_save_and_ctrl_c_ends_it_quietly(
 def test_a_queue_of_every_type_gives_files_that_pass_the_linters_and_all_tests(
     tmp_path: Path, installed: dict[str, Path]
 ) -> None:
-    python = installed["4.1"] / "bin/python"
+    python = installed[SPARK] / "bin/python"
     columns = resolved("QUEUE", [all_types.ID, *all_types.COLUMNS])
     with minicluster.start(rpc_proxies=0) as cluster:
         project = generate(tmp_path, yt_proxy=cluster.http)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from local_extensions import versions
+from local_extensions.versions import SPARK
+from tests.support.sparks import SPARKS
 from ytstream.settings import spark_conf
 
 SPARK_JARS = (
@@ -36,7 +39,7 @@ _LISTED = (
 #: Every setting that a job emits, as its first Spark version knows it; options of SPYT's reader and
 #: writer are not settings.
 EMITTED = {conf.key: conf for conf in reversed(_LISTED)}
-SCALA = {"4.1": "2.13", "3.5": "2.12"}
+SCALA = {spark.name: spark.scala for spark in versions.SPARKS}
 
 
 @cache
@@ -76,7 +79,7 @@ def _constant(text: str) -> bytes:
     return len(text).to_bytes(2, "big") + text.encode()
 
 
-@pytest.mark.parametrize("spark", ["4.1", "3.5"])
+@pytest.mark.parametrize("spark", SPARKS)
 @pytest.mark.parametrize("key", sorted(EMITTED))
 def test_the_setting_exists(environments: dict[str, Path], key: str, spark: str) -> None:
     packages = next((environments[spark] / "lib").glob("python3.*")) / "site-packages"
@@ -84,7 +87,7 @@ def test_the_setting_exists(environments: dict[str, Path], key: str, spark: str)
     assert _is_known(key, packages, SCALA[spark]) == is_emitted
 
 
-@pytest.mark.parametrize("spark", SCALA)
+@pytest.mark.parametrize("spark", SPARKS)
 @pytest.mark.parametrize("store", [*spark_conf.STATE_STORES, None])
 def test_the_class_that_a_setting_names_exists(
     environments: dict[str, Path], spark: str, store: str | None
@@ -103,9 +106,9 @@ def test_the_class_that_a_setting_names_exists(
 
 
 def test_a_word_that_nobody_knows_is_found_out(environments: dict[str, Path]) -> None:
-    packages = next((environments["4.1"] / "lib").glob("python3.*")) / "site-packages"
-    assert not _is_known("spark.sql.streaming.adaptiveExecution.enabled", packages, "2.13")
-    assert not _is_known("spark.yt.write.dynBatchSizes", packages, "2.13")
+    packages = next((environments[SPARK] / "lib").glob("python3.*")) / "site-packages"
+    assert not _is_known("spark.sql.streaming.adaptiveExecution.enabled", packages, SCALA[SPARK])
+    assert not _is_known("spark.yt.write.dynBatchSizes", packages, SCALA[SPARK])
 
 
 def test_each_has_its_reason() -> None:

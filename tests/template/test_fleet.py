@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from local_extensions.versions import SPARK
 from local_extensions.versions import TEMPLATE_VERSION as VERSION
 from tests.support.project import user_config
 from tests.template.test_upgrade import commit, cruft, edit, git, template
@@ -65,8 +66,8 @@ def test_a_fleet_is_updated_and_a_conflict_is_refused(
 
     assert fleet.main(["versions", *given]) == 1  # the last one cannot be cloned
     first, second, third = capsys.readouterr().out.splitlines()
-    assert first == f"{clean}  {VERSION}  transactional map 4.1"
-    assert second == f"{torn}  {VERSION}  transactional map 4.1"
+    assert first == f"{clean}  {VERSION}  transactional map {SPARK}"
+    assert second == f"{torn}  {VERSION}  transactional map {SPARK}"
     assert "  FAILED  git clone: " in third
 
     opening = "sh -c 'git log -1 --format=%s > ../opened'"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import itertools
 import os
 import re
 import subprocess
@@ -14,13 +13,21 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from local_extensions import versions
+from local_extensions import locks, versions
+from local_extensions.locks import FOLDER, cut
+from local_extensions.versions import SPARK
 from tests.conftest import Generate
-from tests.support.project import OPTIONS, ROOT
-from tools import locks
+from tests.support.sparks import OLDEST
+from tools.locks import index as index_of_pip
 
-FOLDER = ROOT / "templates" / "locks"
 REFRESH = "call `make locks`"
+#: Each part of each lock; the environment of a Spark that is not the default needs a marker.
+SCOPES_OF_SPARKS = [
+    pytest.param(lock.spark, scope, marks=[pytest.mark.other_spark] * (lock.spark != SPARK))
+    for lock in versions.LOCKS.values()
+    if lock.spark
+    for scope in versions.SCOPES[1 : versions.SCOPES.index(lock.scope) + 1]
+]
 #: The machines that the locks are for, as markers see them.
 PYTHONS = ("3.11", "3.12", "3.13")
 MACHINES = (
@@ -109,40 +116,32 @@ def test_uv_asks_the_index_of_pip(
         monkeypatch.delenv(name, raising=False)
     for name, value in {"PIP_CONFIG_FILE": str(config), **given}.items():
         monkeypatch.setenv(name, value)
-    assert locks.index().get("UV_DEFAULT_INDEX") == index
+    assert index_of_pip().get("UV_DEFAULT_INDEX") == index
 
 
-def test_there_is_a_lock_for_every_choice_and_no_other(generate: Generate) -> None:
+def test_there_is_a_lock_for_every_spark_and_no_other() -> None:
     assert {path.stem for path in FOLDER.iterdir()} == {*versions.LOCKS}
-    used = set()
-    for spark, processing in itertools.product(OPTIONS["spark_version"], ("map", "sessions")):
-        project = generate(spark_version=spark, processing=processing)
-        scope = "sessions" if processing == "sessions" else "dev"
-        (lock,) = (
-            key
-            for key, lock in versions.LOCKS.items()
-            if (lock.scope, lock.spark) == (scope, spark)
-        )
-        assert (project / "requirements.txt").read_bytes() == (FOLDER / f"{lock}.txt").read_bytes()
-        used.add(lock)
-    assert used == {*versions.LOCKS} - {"template", "tools"}
 
 
 @pytest.mark.parametrize("spark", versions.SPARK_VERSIONS)
-def test_the_tests_run_with_what_projects_get(spark: str) -> None:
-    widest, *others = (name for name, lock in versions.LOCKS.items() if lock.spark == spark)
-    text = (FOLDER / f"{widest}.txt").read_text(encoding="utf-8")
-    for other in others:
-        lines = (FOLDER / f"{other}.txt").read_text(encoding="utf-8").splitlines()
-        assert set(lines) <= set(text.splitlines()), REFRESH
-
-
-@pytest.mark.parametrize("spark", versions.SPARK_VERSIONS)
-def test_a_lock_is_what_is_installed_and_all_that_it_requires(
-    environments: dict[str, Path], spark: str
+@pytest.mark.parametrize(("processing", "scope"), [("map", "dev"), ("sessions", "sessions")])
+def test_a_project_gets_the_part_of_its_scope(
+    generate: Generate, spark: str, processing: str, scope: str
 ) -> None:
-    widest = next(name for name, lock in versions.LOCKS.items() if lock.spark == spark)
-    wanted = applying(locked(widest), {**on("3.11", MACHINES[0]), **_here()})
+    project = generate(spark_version=spark, processing=processing)
+    text = (project / "requirements.txt").read_text(encoding="utf-8")
+    assert text == cut((FOLDER / f"spark-{spark}.txt").read_text(encoding="utf-8"), scope)
+    names = [canonicalize_name(entry.name) for entry in entries(text)]
+    assert names == sorted(names)  # as uv writes them: `make lock` there changes no other line
+    assert "# Scope" not in text
+
+
+@pytest.mark.parametrize(("spark", "scope"), SCOPES_OF_SPARKS)
+def test_a_scope_is_what_is_installed_and_all_that_it_requires(
+    environments: dict[str, Path], spark: str, scope: str
+) -> None:
+    text = cut((FOLDER / f"spark-{spark}.txt").read_text(encoding="utf-8"), scope)
+    wanted = applying(entries(text), {**on("3.11", MACHINES[0]), **_here()})
     (packages,) = environments[spark].glob("lib/python3.*/site-packages")
     installed = {
         str(canonicalize_name(found.name)): found
@@ -160,10 +159,11 @@ def _here() -> dict[str, str]:
     return {key: str(value) for key, value in default_environment().items()}
 
 
+@pytest.mark.other_spark
 def test_the_size_that_is_said_is_the_one_of_an_environment(environments: dict[str, Path]) -> None:
-    said = versions.LOCKS["spark-3.5-sessions"].megabytes
+    said = locks.megabytes("sessions", OLDEST)
     shown = subprocess.run(
-        ["du", "-sm", f"{environments['3.5']}/."], capture_output=True, text=True, check=True
+        ["du", "-sm", f"{environments[OLDEST]}/."], capture_output=True, text=True, check=True
     ).stdout
     # pip compiles what it installs, uv does not: a tenth less.
     assert int(shown.split()[0]) == pytest.approx(said, rel=0.15)

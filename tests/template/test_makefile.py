@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from local_extensions import wheels
+from local_extensions.versions import SPARK_VERSIONS
 from tests.conftest import Generate
 from tests.support.project import ROOT
 
@@ -159,7 +160,7 @@ def test_a_missing_python_is_named(generate: Generate, tmp_path: Path, python: s
     ("word", "message"),
     [
         ("QUEUES=3", "QUEUES=3: give 1 or 2"),
-        ("SPARK=2.4", "SPARK=2.4: give 4.1 or 3.5"),
+        ("SPARK=2.4", f"SPARK=2.4: give one of {' '.join(SPARK_VERSIONS)}"),
         ("GUARANTEE=none", "GUARANTEE=none: give one of transactional,idempotent,at_least_once"),
         (
             "GUARANTEE=at_least_once PROCESSING=aggregate",

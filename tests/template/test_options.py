@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_extensions import answers
+from local_extensions.versions import SPARK_VERSIONS
 from tests.conftest import Generate
 from tests.support.project import CONTEXT, DEFAULTS, OPTIONS, generate, problems
 
@@ -25,7 +26,7 @@ CONTRACT: dict[str, list[str] | None] = {
     "queue_paths": None,
     "cypress_root": None,
     "yt_proxy": None,
-    "spark_version": ["4.1", "3.5"],
+    "spark_version": [*SPARK_VERSIONS],
     "ci": ["github", "gitlab", "none"],
     "license": ["Apache-2.0", "MIT", "none"],
     "runtime_from": ["wheels", "index"],

@@ -256,8 +256,7 @@ def test_everything_of_the_index_is_installed_by_its_hash_by_uv_if_it_is_there(
     done, asked = noted(project, fake, *(["UV="] if used == "pip" else []))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
-        f"The locked packages go into {tmp_path}/venv, about "
-        f"{versions.LOCKS['spark-4.1'].megabytes} MB: "
+        f"The locked packages go into {tmp_path}/venv, about {versions.SPARKS[0].dev_mb} MB: "
     )
     first, second, third = (line for line in asked if " install " in line)
     assert {first.split(":")[0], third.split(":")[0]} == {used}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from local_extensions.versions import SPARK
 from minicluster import testing as minicluster
 from tests.support.examples import example
 from tests.support.helpers import unconnected
@@ -89,7 +90,7 @@ def test_a_change_is_found_and_nothing_else(
                 [str(project / "src"), str(project), str(ROOT), os.environ.get("PYTHONPATH", "")]
             ),
         }
-        python = str(environments["4.1"] / "bin/python")
+        python = str(environments[SPARK] / "bin/python")
         made = [python, "-m", "tests.template.production", production.http, "20", "100", commit]
         subprocess.run(made, cwd=project, env=environment, check=True)
         production.client.journal.clear()

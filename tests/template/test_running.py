@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from local_extensions.versions import SPARK_VERSIONS
+from local_extensions.versions import SPARK, SPARK_VERSIONS
 from tests.support.jvm import submit_args
 from tests.support.project import (
     STATIC,
@@ -38,29 +38,16 @@ def test_every_guarantee_and_kind_is_killed_with_one_queue_or_several() -> None:
     assert {variant[2] for variant in KILLED} == {"single", "multi"}
 
 
-def answers_of(variant: Variant) -> dict[str, str]:
-    """Return the answers for one of KILLED, which take the Spark versions in turn."""
-    spark = SPARK_VERSIONS[KILLED.index(variant) % len(SPARK_VERSIONS)]
-    return variant_answers(variant) | {"spark_version": spark}
-
-
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.journey
+@pytest.mark.parametrize("spark", SPARK_VERSIONS)
 @pytest.mark.parametrize("variant", KILLED, ids="-".join)
-def test_its_own_tests_pass(tmp_path: Path, installed: dict[str, Path], variant: Variant) -> None:
-    answers = answers_of(variant)
-    _run_its_tests(generate(tmp_path, **answers), installed[answers["spark_version"]])
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-def test_its_own_tests_but_the_kill_pass_under_spark_3_5(
-    tmp_path: Path, installed: dict[str, Path]
+def test_its_own_tests_pass(
+    tmp_path: Path, installed: dict[str, Path], variant: Variant, spark: str
 ) -> None:
-    """One project stands for all in `make test`, where a demo kills another (tests/journeys)."""
-    answers = variant_answers(("transactional", "window", "multi")) | {"spark_version": "3.5"}
-    _run_its_tests(generate(tmp_path, **answers), installed["3.5"], "-k", "not survives_a_kill")
+    answers = {**variant_answers(variant), "spark_version": spark}
+    _run_its_tests(generate(tmp_path, **answers), installed[spark])
 
 
 #: Edits that add a static output beside the first one, with outputs() of docs/operations.md.
@@ -96,7 +83,7 @@ def test_its_own_tests_pass_with_a_static_output(
 ) -> None:
     project = generate(tmp_path, guarantee=guarantee, processing=processing)
     make_static(project)
-    _run_its_tests(project, installed["4.1"])
+    _run_its_tests(project, installed[SPARK])
 
 
 @pytest.mark.slow
@@ -116,7 +103,7 @@ def test_its_own_tests_pass_with_a_static_output_beside_the_first_one(
     }.items():
         with (project / name).open("a") as file:
             file.write(code)
-    _run_its_tests(project, installed["4.1"])
+    _run_its_tests(project, installed[SPARK])
 
 
 def _edit(project: Path, edits: Mapping[str, Mapping[str, str]]) -> None:
@@ -197,7 +184,7 @@ def test_test_transform_fits_other_times_and_names(
         text = (project / name).read_text()
         assert "date_time" in text
         (project / name).write_text(text.replace("date_time", "placed_at"))
-    _run_its_tests(project, environments["4.1"], "tests/test_transform.py")
+    _run_its_tests(project, environments[SPARK], "tests/test_transform.py")
 
 
 @pytest.mark.parametrize("words", [["-m", "bids_stream", "run"], ["main.py"]])

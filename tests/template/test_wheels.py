@@ -19,6 +19,7 @@ from packaging.metadata import Metadata
 from trove_classifiers import classifiers
 
 from local_extensions import wheels
+from local_extensions.versions import SPARK
 from minicluster import testing
 from tests.conftest import Generate
 from tests.support.jvm import submit_args
@@ -145,14 +146,14 @@ def test_a_job_runs_from_the_archive_alone(
         f"archive.archive('bids_stream', Path({str(tmp_path)!r}))"
     )
     subprocess.run(
-        [installed["4.1"] / "bin" / "python", "-c", code],
+        [installed[SPARK] / "bin" / "python", "-c", code],
         cwd=project,
         env={**os.environ, "PYTHONPATH": str(project / "src")},
         check=True,
     )
     shutil.copy(project / "main.py", tmp_path)
     shutil.copy(project / "config" / "local.toml", tmp_path)
-    python = _without_ours(environments["4.1"], tmp_path / "venv")
+    python = _without_ours(environments[SPARK], tmp_path / "venv")
     with testing.start() as cluster:
         environment = {
             **os.environ,
@@ -161,7 +162,7 @@ def test_a_job_runs_from_the_archive_alone(
             "YT_PROXY": cluster.http,
         }
         at_project = {**environment, "PYTHONPATH": str(project / "src")}
-        words = [str(installed["4.1"] / "bin" / "python"), "-m", "bids_stream"]
+        words = [str(installed[SPARK] / "bin" / "python"), "-m", "bids_stream"]
         subprocess.run([*words, "provision"], cwd=project, env=at_project, check=True)
         log = tmp_path / "job.log"
         with log.open("w") as out:
@@ -196,7 +197,7 @@ archive.verify_imports("bids_stream")
 print(archive.archive("bids_stream", Path({str(tmp_path)!r})))
 """
     environment = {**os.environ, "PYTHONPATH": str(project / "src")}
-    python = installed["4.1"] / "bin" / "python"
+    python = installed[SPARK] / "bin" / "python"
     done = subprocess.run(
         [python, "-c", code],
         cwd=project,
@@ -231,7 +232,7 @@ def test_a_project_is_set_up_from_an_index_that_has_the_wheels_of_make_dist(
     for package in wheels.PACKAGES:
         file = wheels.build(package, index / package.name)
         (index / package.name / "index.html").write_text(f'<a href="{file.name}">{file.name}</a>')
-    python = _without_ours(environments["4.1"], venv)
+    python = _without_ours(environments[SPARK], venv)
     project = generate(runtime_from="index")
     words = ["make", "installed", f"VENV={venv}", "UV="]
     environment = {name: value for name, value in os.environ.items() if "MAKE" not in name}

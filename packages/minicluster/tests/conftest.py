@@ -14,6 +14,7 @@ from minicluster import testing
 from minicluster.cluster import Cluster
 from minicluster.cypress.commands import Cypress
 from packages.minicluster.tests.support import spyt_lab
+from tests.support.sparks import SPARKS
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def root(client: Any, request: pytest.FixtureRequest) -> str:
     return path
 
 
-@pytest.fixture(scope="session", params=["4.1", "3.5"])
+@pytest.fixture(scope="session", params=SPARKS)
 def lab(
     request: pytest.FixtureRequest,
     environments: dict[str, Path],
@@ -87,7 +88,7 @@ def lab(
     """A cluster and a Spark session on it, for all tests with one version of Spark."""
     environment = environments[request.param]
     if not environment.exists():
-        pytest.skip(f"no environment for Spark {request.param}: `make setup` makes it")
+        pytest.skip(f"no environment for Spark {request.param}: `make setup-all` makes it")
     with spyt_lab.start(environment, tmp_path_factory.mktemp("spyt")) as started:
         assert started.worker.ask("version").startswith(request.param)
         yield started

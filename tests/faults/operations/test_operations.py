@@ -16,9 +16,11 @@ from typing import Any
 
 import pytest
 
+from local_extensions.versions import SPARK, pin
 from tests.conftest import Generate
 from tests.faults.operations.scenes import KILLS
 from tests.support.project import ROOT
+from tests.support.sparks import OLDEST, SPARKS
 from ytstream.job import PROCESSINGS
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -113,7 +115,7 @@ def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
     smaller(project)
     with (project / "src/bids_stream/transform.py").open("a") as file:
         file.write(PROBE)
-    found = play(project, installed["4.1"], "executor_preempted")
+    found = play(project, installed[SPARK], "executor_preempted")
     assert (found["lost"], found["repeated"]) == (0, 0)
     assert found["rows_in"] == 8_000
     assert found["batches"] > 2
@@ -125,7 +127,11 @@ def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
     # Bash reads it before the driver's Java and Python (BASH_ENV), and leaves the folder to know
     # that it has. Executors have the driver's files, and do not use it.
     attempt = {"attempt.sh"}
-    release = {"setup-spyt-env.sh", "spyt-package.zip", "spark-4.1.4-bin-hadoop3.tgz"}
+    release = {
+        "setup-spyt-env.sh",
+        "spyt-package.zip",
+        f"spark-{pin('pyspark', SPARK)}-bin-hadoop3.tgz",
+    }
     unpacked = {"spark", "spyt-package"}
     for probe in found["probes"]:
         files = {name for name in probe["files"] if not MADE_BY_SPARK.fullmatch(name)}
@@ -135,7 +141,7 @@ def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
 
 
 @pytest.mark.journey
-@pytest.mark.parametrize("spark", ["4.1", "3.5"])
+@pytest.mark.parametrize("spark", SPARKS)
 @pytest.mark.parametrize(
     ("guarantee", "processing", "queues", "scene"),
     [
@@ -169,27 +175,27 @@ def test_a_job_reads_its_queues_to_the_end(
 @pytest.mark.parametrize(
     ("scene", "guarantee", "processing", "spark"),
     [
-        ("executor_aborted", "transactional", "map", "4.1"),
-        ("executor_preempted", "transactional", "map", "3.5"),
-        ("executor_preempted", "transactional", "window", "4.1"),
-        ("executor_preempted", "idempotent", "map", "4.1"),
-        ("executor_preempted", "at_least_once", "map", "4.1"),
-        ("executor_aborted", "transactional", "aggregate", "4.1"),
-        ("executor_lost_in_an_upload", "transactional", "aggregate", "4.1"),
-        ("executor_lost_in_an_upload", "transactional", "deduplicate", "3.5"),
-        ("executor_node_lost", "transactional", "map", "4.1"),
-        ("executor_node_lost", "transactional", "aggregate", "4.1"),
-        ("driver_preempted", "transactional", "map", "4.1"),
-        ("driver_preempted", "transactional", "window", "3.5"),
-        ("driver_preempted", "transactional", "window", "4.1"),
-        ("driver_preempted", "at_least_once", "map", "4.1"),
-        ("driver_node_lost", "transactional", "map", "4.1"),
-        ("driver_node_lost", "transactional", "window", "4.1"),
-        ("executors_operation_aborted", "transactional", "window", "4.1"),
-        ("executors_operation_completed", "transactional", "map", "4.1"),
-        ("scheduler_away", "transactional", "map", "4.1"),
-        ("driver_killed_twice", "transactional", "map", "4.1"),
-        ("driver_superseded", "transactional", "map", "4.1"),
+        ("executor_aborted", "transactional", "map", SPARK),
+        ("executor_preempted", "transactional", "map", OLDEST),
+        ("executor_preempted", "transactional", "window", SPARK),
+        ("executor_preempted", "idempotent", "map", SPARK),
+        ("executor_preempted", "at_least_once", "map", SPARK),
+        ("executor_aborted", "transactional", "aggregate", SPARK),
+        ("executor_lost_in_an_upload", "transactional", "aggregate", SPARK),
+        ("executor_lost_in_an_upload", "transactional", "deduplicate", OLDEST),
+        ("executor_node_lost", "transactional", "map", SPARK),
+        ("executor_node_lost", "transactional", "aggregate", SPARK),
+        ("driver_preempted", "transactional", "map", SPARK),
+        ("driver_preempted", "transactional", "window", OLDEST),
+        ("driver_preempted", "transactional", "window", SPARK),
+        ("driver_preempted", "at_least_once", "map", SPARK),
+        ("driver_node_lost", "transactional", "map", SPARK),
+        ("driver_node_lost", "transactional", "window", SPARK),
+        ("executors_operation_aborted", "transactional", "window", SPARK),
+        ("executors_operation_completed", "transactional", "map", SPARK),
+        ("scheduler_away", "transactional", "map", SPARK),
+        ("driver_killed_twice", "transactional", "map", SPARK),
+        ("driver_superseded", "transactional", "map", SPARK),
     ],
 )
 def test_no_fault_breaks_the_guarantee(
@@ -223,7 +229,7 @@ def test_no_fault_breaks_the_guarantee(
 def test_a_person_on_call_needs_neither_java_nor_spark(
     generate: Generate, installed: dict[str, Path], play: Play
 ) -> None:
-    found = play(generate(), installed["4.1"], "on_call")
+    found = play(generate(), installed[SPARK], "on_call")
     said = {name: one["said"] for name, one in found["light"].items()}
     assert {one["exit"] for one in found["light"].values()} == {0}, said
     assert "=== driver, job " in said["logs"]
@@ -239,7 +245,7 @@ def test_a_person_on_call_needs_neither_java_nor_spark(
 def test_an_executor_whose_heap_is_full_is_named(
     generate: Generate, installed: dict[str, Path], play: Play
 ) -> None:
-    found = play(generate(), installed["4.1"], "executor_out_of_memory")
+    found = play(generate(), installed[SPARK], "executor_out_of_memory")
     assert found["why"]["exit"] == 0
     assert "memory: 1 executor job ended because the Java heap was full" in found["why"]["said"]
     assert any('"exit_code": 52' in error for error in found["errors"])
@@ -250,7 +256,7 @@ def test_an_executor_whose_heap_is_full_is_named(
 def test_a_driver_whose_import_fails_on_the_node_ends_the_submit_with_its_stderr(
     generate: Generate, installed: dict[str, Path], play: Play
 ) -> None:
-    found = play(generate(), installed["4.1"], "import_fails")
+    found = play(generate(), installed[SPARK], "import_fails")
     assert found["exit"] == 1
     assert "libbids.so.1: cannot open shared object file" in found["said"]
     assert "Traceback" not in found["said"]
@@ -264,7 +270,7 @@ def test_a_replacement_comes_back_from_what_does_not_work(
 ) -> None:
     project = generate(processing=processing)
     smaller(project)
-    found = play(project, installed["4.1"], "replacements")
+    found = play(project, installed[SPARK], "replacements")
     assert found["same"] == [0, True]
     assert [found[name]["exit"] for name in ("new", "idle")] == [0, 0]
     for name in ("cannot_start", "fails_in_a_batch"):
@@ -288,7 +294,7 @@ def test_a_replacement_ends_where_it_should_though_its_submitter_was_killed(
 ) -> None:
     project = generate(processing=processing)
     smaller(project)
-    found = play(project, installed["4.1"], "submitter_killed")
+    found = play(project, installed[SPARK], "submitter_killed")
     assert {name: found[name]["exit"] for name in KILLS} == {
         "former_has_ended": 0,
         "new_one_runs": 0,
@@ -303,7 +309,7 @@ def test_a_replacement_ends_where_it_should_though_its_submitter_was_killed(
 def test_the_steps_of_a_workflow_release_the_job(
     generate: Generate, installed: dict[str, Path], play: Play, ci: str
 ) -> None:
-    found = play(generate(ci=ci), installed["4.1"], "released_by_ci")
+    found = play(generate(ci=ci), installed[SPARK], "released_by_ci")
     assert found["steps"] == [
         "make setup", "make check CONFIG=config/production.toml", "make submit REPLACE=1",
     ]  # fmt: skip

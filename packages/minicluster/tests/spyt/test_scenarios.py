@@ -25,13 +25,12 @@ from yt.yson import YsonUint64
 from packages.minicluster.tests.support.spyt_lab import Lab, WorkerError
 from packages.minicluster.tests.support.spyt_stage import COLUMNS, TABLETS, Row, Stage, identity
 from tests.support.server_errors import UNAVAILABLE
+from tests.support.sparks import SPARKS
 
 pytestmark = [
     pytest.mark.spark,
     # With the Spark of each version in test_connector.py.
-    pytest.mark.parametrize(
-        "lab", ["4.1", pytest.param("3.5", marks=pytest.mark.journey)], indirect=True
-    ),
+    pytest.mark.parametrize("lab", SPARKS, indirect=True),
 ]
 
 TIMEOUT = 60.0

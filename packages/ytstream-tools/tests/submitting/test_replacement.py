@@ -28,6 +28,7 @@ from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import Head, head_row
 from ytstream.provisioning import job_objects
 from ytstream.recovery import job_ownership, stop_request
+from ytstream.version import version_of
 from ytstream_tools.status import job_status, status_json, status_text
 from ytstream_tools.submitting import (
     first_batch,
@@ -346,7 +347,7 @@ def _missing_table(site: Site) -> JobContext:
 def _other_partitions(site: Site) -> JobContext:
     """The state of the running version is in two partitions, as its last batch was planned."""
     settings, job = site.context.settings, site.context.job
-    planned = offsets_text([{0: 7}], site.context.session_settings("4.1"))
+    planned = offsets_text([{0: 7}], site.context.session_settings(version_of("pyspark")))
     write(site.context.client, f"{settings.checkpoint}/1/offsets/0", planned)
     return replace(site.context, job=replace(job, shuffle_partitions=3))
 

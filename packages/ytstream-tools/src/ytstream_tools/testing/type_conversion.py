@@ -13,7 +13,6 @@ from decimal import Context, Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import spyt.types as spyt
 from pyspark.sql import types as spark
 
 from ytstream.errors import JobError
@@ -21,6 +20,7 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.outputs import string_columns
 from ytstream.schema import string_values
 from ytstream.schema.columns import spelled, type_name
+from ytstream.spark.imported_spyt import types as spyt
 
 _DAY_0 = date(1970, 1, 1)
 _SECOND_0 = datetime(1970, 1, 1, tzinfo=UTC)

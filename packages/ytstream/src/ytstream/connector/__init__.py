@@ -8,6 +8,7 @@
     spark_batch          a micro-batch: what it reads, and its plan, run once more
     spark_plan           operators, expressions, and what an execution has counted
     spyt                 sink, transaction and client of SPYT
+    state_schema         the schema of a Python state, as workers can read it
     tablet_transactions  tablet transactions of SPYT's client
     transform_plan       what the plan of transform() tells of its rows
 

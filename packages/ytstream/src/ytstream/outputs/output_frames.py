@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..connector.pyspark_internals import QueryStartedError, free, without_queries
+from ..connector.state_schema import readable
 from ..connector.transform_plan import is_unique_by
 from ..declaration.user_errors import place
 from ..errors import JobError
@@ -81,7 +82,7 @@ class OutputFrames:
                 code=ErrorCode.USER_CODE,
             )
         any_columns.verify(rows, job, "transform()")
-        return rows
+        return readable(rows) if job.kind.is_stateful else rows
 
     def split(self, rows: DataFrame) -> Frames:
         """Return what outputs() makes of the finished rows; without it all go to "output".

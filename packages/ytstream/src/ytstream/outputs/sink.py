@@ -12,7 +12,6 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from spyt.version import __version__ as SPYT_VERSION
 
 from ..cluster.client import first_line
 from ..connector import choose_connector
@@ -27,6 +26,7 @@ from ..job import JobContext
 from ..ledger.positions import read_head
 from ..settings import spark_conf
 from ..settings.job_settings import OWN
+from ..version import version_of
 from .output_frames import Frames
 
 
@@ -43,7 +43,8 @@ def verify_sink(spark: SparkSession, context: JobContext) -> None:
             read_head(context.settings.ledger, transaction.select)
     except (Py4JError, TypeError) as error:
         raise JobError(
-            f"SPYT {SPYT_VERSION} has another sink than this runtime calls: {first_line(error)}",
+            f"SPYT {version_of('spyt')} has another sink than this runtime calls: "
+            f"{first_line(error)}",
             "use the SPYT that pyproject.toml pins, or a version of this template made for yours",
             code=ErrorCode.SPYT_VERSION,
         ) from error

@@ -1,4 +1,4 @@
-"""A sample of the folder's tests under Spark 3.5, in the environment that `make setup` makes."""
+"""A sample of the tests under each other Spark, in the environment of `make setup-all`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sparks import OTHERS
+
 #: The folder of all packages.
 FOLDER = Path(__file__).parents[2]
 ROOT = FOLDER.parent
 PATIENCE_SECONDS = 900
 
-#: In `make test`: a fix with state and one without, an older driver; the fence, types, plans, the
-#: second reading and the compiled connector, which Spark 3.5 handles in its own way.
+#: A fix with state and one without, an older driver; the fence, types, plans, the second reading
+#: and the compiled connector, which each Spark handles in its own way.
 SAMPLE = (
     "ytstream/tests/connector/test_connector.py::test_both_write_equal_tables_of_random_values",
     "ytstream/tests/connector/test_json_of.py::test_a_job_reads_json_of_its_column_everywhere[own]",
@@ -70,10 +72,11 @@ MORE = (
 @pytest.mark.parametrize(
     "names", [SAMPLE, pytest.param(MORE, marks=pytest.mark.journey)], ids=["sample", "more"]
 )
-def test_it_passes_under_spark_3_5(environments: dict[str, Path], names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("spark", OTHERS)
+def test_it_passes(environments: dict[str, Path], names: tuple[str, ...], spark: str) -> None:
     done = subprocess.run(
         [
-            *(environments["3.5"] / "bin/python", "-m", "pytest", "-q"),
+            *(environments[spark] / "bin/python", "-m", "pytest", "-q"),
             # The template's own conftest needs packages that this environment does not have.
             *("--confcutdir", FOLDER / "ytstream/tests", "-p", "tests.support.fixtures"),
             "-p",
