@@ -18,8 +18,8 @@ from tests.support.project import ROOT
 
 OFFERED = {
     "template": [
-        "help", "setup", "demo", "dist", "test", "journeys", "crash-matrix", "proof", "outages",
-        "operations", "test-quick", "conformance", "test-cluster", "real", "spyt-tests",
+        "help", "setup", "setup-all", "demo", "dist", "test", "test-all", "journeys", "crash-matrix",
+        "proof", "outages", "operations", "test-quick", "conformance", "test-cluster", "real", "spyt-tests",
         "fuzz", "bench", "lint", "audit", "site", "picture", "release", "locks",
     ],
     "project": [
