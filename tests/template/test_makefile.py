@@ -19,8 +19,9 @@ from tests.support.project import ROOT
 OFFERED = {
     "template": [
         "help", "setup", "setup-all", "demo", "dist", "test", "test-all", "journeys",
-        "crash-matrix", "proof", "outages", "operations", "test-quick", "conformance", "test-cluster",
-        "real", "spyt-tests", "fuzz", "bench", "lint", "audit", "site", "picture", "release", "locks",
+        "crash-matrix", "proof", "outages", "operations", "test-quick", "conformance",
+        "test-cluster", "real", "spyt-tests", "fuzz", "bench", "lint", "audit", "site", "picture",
+        "release", "locks",
     ],
     "project": [
         "help", "setup", "demo", "real", "test", "adopt", "approve", "preview", "lint", "format",
