@@ -15,10 +15,12 @@ from tests.support.helpers import refusal, unconnected
 from ytstream import Column, Job, JobError
 from ytstream.declaration.archive import verify_imports
 from ytstream.declaration.user_errors import imported, user_code
-from ytstream.declaration.validation import verify
+from ytstream.declaration.validation import verify, verify_configuration
+from ytstream.job import own_confs
 from ytstream.settings import spark_conf
 from ytstream.settings.addresses import is_loopback
 from ytstream.settings.job_settings import load
+from ytstream.version import version_of
 from ytstream_tools.demo import demo_tables
 
 PROTECTED = [
@@ -30,6 +32,7 @@ PROTECTED = [
     "spark.master",
     "spark.submit.pyFiles",
     "spark.sql.streaming.unsupportedOperationCheck",
+    "spark.sql.streaming.internal.stateStore.partitions",
 ]
 
 
@@ -41,6 +44,54 @@ def test_a_protected_setting_is_known_under_every_prefix(key: str) -> None:
 @pytest.mark.parametrize("key", ["spark.executor.memory", "spark.ytsaurus.pool", "spark.yt.x"])
 def test_other_settings_are_the_users(key: str) -> None:
     assert not spark_conf.is_protected(key)
+
+
+#: Settings of Spark that the runtime depends on, with a value that breaks it.
+DEPENDED_ON = {
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": 2,
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": False,
+    "spark.sql.streaming.stateStore.stateSchemaCheck": False,
+    "spark.sql.streaming.stateStore.formatValidation.enabled": False,
+    "spark.sql.streaming.stateStore.commitValidation.enabled": False,
+    "spark.sql.streaming.statefulOperator.allowMultiple": False,
+    "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": False,
+    "spark.sql.streaming.statefulOperator.useStrictDistribution": False,
+    "spark.sql.streaming.noDataMicroBatches.enabled": False,
+    "spark.sql.streaming.numRecentProgressUpdates": 1,
+    "spark.sql.streaming.metadataCache.enabled": False,
+    "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan": True,
+    "spark.sql.error.messageFormat": "MINIMAL",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.parser.quotedRegexColumnNames": True,
+    "spark.sql.jsonGenerator.ignoreNullFields": False,
+    "spark.decommission.enabled": True,
+}
+
+
+def _refusal_of(confs: dict[str, object]) -> str:
+    """Return why the configuration of a window is refused; empty if it is not."""
+    context = unconnected("transactional", "window")
+    settings = replace(context.settings, spark=confs)
+    try:
+        verify_configuration(context.job, settings, context.guarantee)
+    except JobError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("key", DEPENDED_ON)
+def test_a_setting_that_the_runtime_depends_on_is_refused_by_name(key: str) -> None:
+    assert f"[spark] sets {key}: " in _refusal_of({key: DEPENDED_ON[key]})
+
+
+def test_the_jobs_own_values_may_be_given() -> None:
+    """They change nothing, and a team may have one file of settings for several jobs."""
+    context = unconnected("transactional", "window")
+    own = own_confs(context.job, context.settings, version_of("pyspark"))
+    assert {*DEPENDED_ON} <= {*own}
+    assert _refusal_of({**own}) == ""
+    assert _refusal_of({"spark.sql.ansi.enabled": True}) == ""
+    assert _refusal_of({"spark.sql.error.messageFormat": "pretty"}) == ""
 
 
 def test_spyts_other_names_of_a_setting_are_known() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from yt.common import YtError
@@ -382,6 +382,25 @@ def test_an_output_with_an_aggregate_column_is_refused_by_name(
     text = _not_provisioned(context)
     assert f"output {output}: column price_eur has the aggregate function sum" in text
     assert text.count("output ") == 1
+
+
+@pytest.mark.parametrize("guarantee", ["transactional", "idempotent", "at_least_once"])
+def test_a_table_whose_writes_are_not_atomic_is_refused_by_name(
+    provisioned_of: ContextOf, guarantee: str
+) -> None:
+    """Each batch would fail: every write is in a transaction, also without the batch's own."""
+    context = provisioned_of(guarantee, rejects=True)
+    client, settings = cast(Any, context.client), context.settings
+    written = [settings.consumer, *settings.outputs.values(), settings.ledger]
+    for path in [*settings.queues, *written]:
+        client.unmount_table(path, sync=True)
+        client.set(f"{path}/@atomicity", "none")
+        client.mount_table(path, sync=True)
+    text = _required(context)
+    for path in written:
+        assert f"{path}: has @atomicity = none" in text
+        assert f"yt set {path}/@atomicity full" in text
+    assert text.count("has @atomicity = none") == len(written)  # a queue is only read
 
 
 def test_a_ledger_of_another_layout_is_refused_and_left_alone(provisioned: JobContext) -> None:

@@ -38,12 +38,21 @@ def _with_other_output(stream: Stream) -> None:
     client.mount_table(path, sync=True)
 
 
+def _with_output_that_is_not_atomic(stream: Stream) -> None:
+    client: Any = stream.client
+    path = stream.context.settings.output
+    client.unmount_table(path, sync=True)
+    client.set(f"{path}/@atomicity", "none")
+    client.mount_table(path, sync=True)
+
+
 HEAD = (ErrorCode.HEAD_LOST, "`rewind rows`")
 CONSUMER = (ErrorCode.NOT_PROVISIONED, "/consumer: missing\n  -> run `provision`")
 OUTPUT = (
     ErrorCode.NOT_PROVISIONED,
     "the table has int64, tables.py says utf8\n  -> correct OUTPUTS in tables.py, or",
 )
+NOT_ATOMIC = (ErrorCode.NOT_PROVISIONED, "/output: has @atomicity = none")
 
 
 @pytest.mark.parametrize(
@@ -55,6 +64,7 @@ OUTPUT = (
         ("transactional", _without_consumer, False, CONSUMER),
         ("at_least_once", _without_consumer, False, CONSUMER),
         ("transactional", _with_other_output, False, OUTPUT),
+        ("at_least_once", _with_output_that_is_not_atomic, False, NOT_ATOMIC),
     ],
 )
 def test_the_error_names_the_object_and_what_to_do(

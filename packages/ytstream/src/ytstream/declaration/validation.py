@@ -7,12 +7,13 @@ from itertools import chain
 
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
-from ..job import PROCESSINGS, REJECTED, Guarantee, Job
+from ..job import PROCESSINGS, REJECTED, Guarantee, Job, own_confs
 from ..schema.columns import Column, key_of, rejected_columns, type_name
 from ..schema.spark_types import never_written
 from ..settings import spark_conf
 from ..settings.job_settings import Settings
 from ..text_table import counted
+from ..version import version_of
 from .compatibility import KEYED
 
 #: The values that a row of a dynamic table may have (YTsaurus, client/table_client/public.h,
@@ -177,8 +178,9 @@ def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
     for name in settings.outputs:
         if name not in job.outputs:
             yield f"[outputs] names {name}, which OUTPUTS does not have"
-    for name in settings.spark_confs:
-        if spark_conf.is_protected(name):
+    own = own_confs(job, settings, version_of("pyspark"))
+    for name, value in settings.spark_confs.items():
+        if spark_conf.is_protected(name) and own.get(name, "").lower() != value.lower():
             yield f"[spark] sets {name}: `make confs` shows its reason"
     for size in spark_conf.SIZES:
         if size.key in settings.spark_confs and getattr(settings.submit, size.name) is not None:

@@ -35,11 +35,13 @@ _KINDS = {
     "map_node": ("type", "map_node", "folder"),
 }
 _OF_KINDS = tuple(attribute for attribute, *_ in _KINDS.values())
-_ASKED = ("path", "schema", "tablet_state", "tablet_count", MARKER, *_OF_KINDS)
+_ASKED = ("path", "schema", "tablet_state", "tablet_count", "atomicity", MARKER, *_OF_KINDS)
 #: Path -> _ASKED of its object, without those that it does not have: one request for each object.
 AttributesOf = Callable[[str], Mapping[str, Any]]
 TabletCounts = Mapping[str, int]
 
+#: What batches only read; every other object is written in transactions.
+_READ_ONLY = ("queue", "reference")
 #: Object -> its name in tables.py; every other table is one of OUTPUTS.
 _NAMES_IN_TABLES = {"queue": "QUEUE", "reference": "REFERENCE"}
 
@@ -259,7 +261,23 @@ def _inspect(
     elif wanted.type != "map_node":
         if wanted.columns:
             yield from _differences(label, TableSchema.from_yson_type(found["schema"]), wanted)
+        if found.get("atomicity") == "none" and wanted.name not in _READ_ONLY:
+            yield _not_atomic(label, wanted.path)
         yield from _mounted(client, label, found["tablet_state"], wanted)
+
+
+def _not_atomic(label: str, path: str) -> Discrepancy:
+    """Return what is wrong with a table that no transaction may write to.
+
+    Under each guarantee: without the batch's transaction, each write has one of its own. The
+    cluster refuses it when it commits (YTsaurus, server/node/tablet_node/tablet_service.cpp, Write)
+    and names no table.
+    """
+    problem = "has @atomicity = none: the cluster refuses each transaction that writes to it"
+    change = f"yt unmount-table {path} --sync; yt set {path}/@atomicity full"
+    return Discrepancy(
+        label, problem, f"let its owner run: {change}; yt mount-table {path} --sync"
+    )
 
 
 def _near(client: Client, settings: Settings, wanted: DeclaredObject) -> str | None:

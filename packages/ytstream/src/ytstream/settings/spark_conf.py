@@ -80,7 +80,10 @@ TUNABLE = {STATE_MEMORY, EXECUTOR_OVERHEAD}
 #: wins over the others.
 ALIASES = ("spark.ytsaurus.", "spark.yt.", "spark.hadoop.yt.")
 #: Settings that would undo the job's own, and where secrets would be readable.
-_NEVER = ("spark.master", "spark.app.name", "spark.submit.", "spark.sql.streaming.unsupported")
+_NEVER = (
+    "spark.master", "spark.app.name", "spark.submit.", "spark.sql.streaming.unsupported",
+    "spark.sql.streaming.internal.",
+)  # fmt: skip
 _SECRET = ("token", "secret", "password")
 
 
