@@ -118,6 +118,17 @@ def test_a_unit_test_gets_what_a_job_gets(context: JobContext, spark: SparkSessi
     assert {row["id"]: row["number"] for row in found["numbers"]} == NUMBERS
 
 
+def test_a_unit_test_refuses_what_a_job_refuses(context: JobContext, spark: SparkSession) -> None:
+    def split(rows: DataFrame) -> dict[str, DataFrame]:
+        printed = rows.withColumn("json", F.col("value").cast("string")).drop("value")
+        return {**_numbers(rows), "output": printed}
+
+    context = replace(context, job=replace(context.job, split=split))
+    frames = output_frames(spark, context, ROWS)
+    said = refusal(lambda: output_rows(context, frames["output"]))
+    assert said.startswith("outputs(): CAST(value AS STRING) prints the Java object")
+
+
 @pytest.mark.parametrize("mode", ["CODEGEN_ONLY", "NO_CODEGEN"])
 def test_generated_code_and_an_interpreted_plan_agree(spark: SparkSession, mode: str) -> None:
     """`preview` interprets its plans."""

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
-from ytstream.outputs import string_columns
+from ytstream.outputs import any_columns, string_columns
 from ytstream.outputs.output_frames import Frames, OutputFrames, verify_columns
 from ytstream.rejected import tagging
 from ytstream.schema.columns import Column
@@ -185,6 +185,7 @@ def output_rows(
     job = context.job
     maker = "transform()" if job.split is None else "outputs()"
     verify_columns(output, result, job.output_columns[output], maker)
+    any_columns.verify(result, job, maker)
     if is_rejected(job, output):
         result = tagging.restored(result, _schema(job.queue_columns))
         result = result.withColumnRenamed(tagging.REASON, REASON)
