@@ -96,6 +96,7 @@ def test_a_task_that_the_fence_kept_out_may_be_started_again(kind: type[Exceptio
     [
         ("[CAST_INVALID_INPUT] 'x' is not a number", r"correct transform\.py"),
         ("[USER_RAISED_EXCEPTION] wrong row", r"correct transform\.py"),
+        ("IllegalArgumentException: json_of: broken YSON, no key", r"correct transform\.py"),
         (f"{IN_A_WORKER}ModuleNotFoundError: No module named 'pandas'", "come to a cluster"),
         (f"{IN_A_WORKER}ImportError: Pandas >= 2 must be installed", "come to a cluster"),
         (
