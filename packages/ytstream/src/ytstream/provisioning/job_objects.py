@@ -275,9 +275,7 @@ def _not_atomic(label: str, path: str) -> Discrepancy:
     """
     problem = "has @atomicity = none: the cluster refuses each transaction that writes to it"
     change = f"yt unmount-table {path} --sync; yt set {path}/@atomicity full"
-    return Discrepancy(
-        label, problem, f"let its owner run: {change}; yt mount-table {path} --sync"
-    )
+    return Discrepancy(label, problem, f"let its owner run: {change}; yt mount-table {path} --sync")
 
 
 def _near(client: Client, settings: Settings, wanted: DeclaredObject) -> str | None:
