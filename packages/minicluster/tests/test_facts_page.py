@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.support import project
 
 MINICLUSTER = project.ROOT / "packages/minicluster"
 #: The fixed rows, which a cluster is asked as well.
-SUITE = MINICLUSTER / "tests/conformance/test_facts.py"
+SUITE = [*(MINICLUSTER / "tests/conformance").glob("test_*.py")]
 #: The other rows, and the fixed ones of WITH_OPERATIONS: the suite starts no operations.
-OTHERS = MINICLUSTER / "tests/operations/test_differing_facts.py"
+OTHERS = [MINICLUSTER / "tests/operations/test_differing_facts.py"]
 WITH_OPERATIONS = {"p11"}
 
 
-def _named(file: Path) -> set[str]:
-    """Return the facts that the docstrings of a file name."""
-    docstrings = re.findall(
-        r'"""(?:Source: observed, )?FACTS\.md ([a-z0-9, ]+)', file.read_text(encoding="utf-8")
-    )
+def _named(files: Iterable[Path]) -> set[str]:
+    """Return the facts that the docstrings of files name."""
+    texts = "".join(file.read_text(encoding="utf-8") for file in files)
+    docstrings = re.findall(r'(?:"""|observed,\s+)FACTS\.md ([a-z0-9, ]+)', texts)
     return {fact for listed in docstrings for fact in listed.split(", ")}
 
 
@@ -44,5 +44,6 @@ def test_the_first_page_counts_the_facts_as_they_are() -> None:
 def test_each_row_has_a_test_where_the_page_says() -> None:
     facts = _facts()
     fixed = {name for name, state in facts.items() if state == "fixed"}
-    assert fixed - WITH_OPERATIONS <= _named(SUITE) <= facts.keys()
+    assert fixed - WITH_OPERATIONS <= (asked := _named(SUITE))
+    assert asked <= facts.keys()
     assert _named(OTHERS) == (facts.keys() - fixed) | WITH_OPERATIONS

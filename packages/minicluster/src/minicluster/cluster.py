@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .core.clock import Clock
+from .core.ids import CLUSTER_NAME
 from .core.memory import Memory
 from .cypress import files, objects, subjects, system
 from .cypress.commands import Cypress
@@ -26,8 +27,6 @@ from .tables import nodes as table_nodes
 from .tables.commands import Tables
 from .tables.retention import Retention
 from .tables.transactions import TabletTransactions
-
-CLUSTER_NAME = "minicluster"
 
 STATEFUL = (
     "clock",

@@ -130,6 +130,13 @@ def within(client: Any, identifier: str) -> Any:
     return client.Transaction(transaction_id=identifier, ping=False)
 
 
+def errors_of(error: yt.YtError) -> Iterator[Row]:
+    """Yield what is in the error of a client: each error, and then those inside of it."""
+    for inner in error.inner_errors:
+        yield inner
+        yield from errors_of(yt.YtError(inner_errors=inner.get("inner_errors") or []))
+
+
 def make_table(client: Any, path: str, columns: list[Row], **attributes: Any) -> str:
     """Make a mounted dynamic table; a sorted one gets unique keys."""
     schema = yt.yson.to_yson_type(

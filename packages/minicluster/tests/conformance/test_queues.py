@@ -12,6 +12,7 @@ from yt.wrapper.errors import YtResponseError
 from packages.minicluster.tests.conformance.conftest import (
     Register,
     Row,
+    errors_of,
     eventually,
     make_table,
     over_http,
@@ -235,13 +236,103 @@ def test_an_advance_without_it_goes_anywhere(
         ]
 
 
-def test_an_advance_looks_at_no_queue(client: Any, root: str, consumer: str) -> None:
-    """Source: client, yt/wrapper/tests/test_queue_commands.py (test_advance_consumer)"""
-    client.advance_queue_consumer(consumer, f"{root}/none", 5, 0, 3)
-    columns = "[queue_path], [partition_index], [offset]"
+def test_an_advance_by_the_client_looks_at_no_queue(client: Any, root: str, consumer: str) -> None:
+    """Source: client, yt/wrapper/tests/test_queue_commands.py (test_advance_consumer); server
+    source, client/api/queue_transaction_mixin.cpp"""
+    client.advance_queue_consumer(consumer, f"{root}/none", 5, 0, 3, client_side=True)
+    columns = "[queue_path], [partition_index], [offset], [meta]"
     assert list(client.select_rows(f"{columns} from [{consumer}]")) == [
-        {"queue_path": f"{root}/none", "partition_index": 5, "offset": 3}
+        {"queue_path": f"{root}/none", "partition_index": 5, "offset": 3, "meta": None}
     ]
+
+
+@pytest.fixture
+def stamped(client: Any, root: str) -> str:
+    """A queue of one partition with the columns that the server fills in."""
+    service = [
+        {"name": "$timestamp", "type": "uint64"},
+        {"name": "$cumulative_data_weight", "type": "int64"},
+    ]
+    return make_table(client, f"{root}/stamped", [{"name": "data", "type": "string"}, *service])
+
+
+@over_http
+def test_an_advance_by_the_server_resolves_the_queue(client: Any, root: str, consumer: str) -> None:
+    """Source: server test, integration/queues/test_consumer_registrations.py
+    (test_advance_consumer); server source, ytlib/api/native/transaction.cpp; observed,
+    FACTS.md q30"""
+    with pytest.raises(yt.YtError, match="Failed to resolve queue path") as caught:
+        client.advance_queue_consumer(consumer, f"{root}/none", 0, None, 3, client_side=False)
+    assert f"Error getting mount info for {root}/none" in str(caught.value)
+    assert list(client.select_rows(f"* from [{consumer}]")) == []
+
+
+@over_http
+def test_an_advance_by_the_server_notes_time_and_weight(
+    client: Any, stamped: str, consumer: str
+) -> None:
+    """Source: server source, client/queue_client/consumer_client.cpp (GetConsumerMeta); observed,
+    FACTS.md q31"""
+
+    def meta(offset: int) -> Any:
+        client.advance_queue_consumer(consumer, stamped, 0, None, offset, client_side=False)
+        (row,) = client.select_rows(f"[meta] from [{consumer}]")
+        return row["meta"]
+
+    for text in ("foo", "bar", "baz"):
+        client.insert_rows(stamped, [{"data": text}])
+    rows = list(client.select_rows(f"[$timestamp], [$cumulative_data_weight] from [{stamped}]"))
+    times = [row["$timestamp"] for row in rows]
+    weights = [row["$cumulative_data_weight"] for row in rows]
+    assert meta(0) == {"offset_timestamp": times[0]}
+    assert meta(2) == {"offset_timestamp": times[2], "cumulative_data_weight": weights[1]}
+    assert meta(3) == {"cumulative_data_weight": weights[2]}
+    assert meta(5) is None
+    client.trim_rows(stamped, 0, 2)
+    assert meta(1) is None
+    assert meta(2) == {"offset_timestamp": times[2]}
+
+
+@over_http
+def test_an_advance_in_a_queue_without_these_columns_has_an_empty_meta(
+    client: Any, root: str, consumer: str
+) -> None:
+    """Source: server source, client/queue_client/consumer_client.cpp (GetConsumerMeta)"""
+    queue = make_table(client, f"{root}/plain", [{"name": "data", "type": "string"}])
+    client.insert_rows(queue, [{"data": "foo"}])
+    client.advance_queue_consumer(consumer, queue, 0, None, 1, client_side=False)
+    (row,) = client.select_rows(f"[meta] from [{consumer}]")
+    assert row["meta"] == {}
+
+
+@over_http
+def test_a_conflict_of_offsets_says_when_the_other_was_written(
+    client: Any, stamped: str, consumer: str
+) -> None:
+    """Source: server source, client/queue_client/consumer_client.cpp (Advance)"""
+    client.advance_queue_consumer(consumer, stamped, 0, None, 5, client_side=True)
+    with pytest.raises(YtResponseError) as caught:
+        client.advance_queue_consumer(consumer, stamped, 0, 3, 7, client_side=True)
+    (found,) = [
+        error["attributes"]
+        for error in errors_of(caught.value)
+        if error["code"] == codes.OFFSET_CONFLICT
+    ]
+    time = found.pop("current_offset_timestamp")
+    assert {name: found[name] for name in ("partition", "consumer")} == {
+        "partition": 0,
+        "consumer": consumer,
+    }
+    assert (found["expected_offset"], found["current_offset"]) == (3, 5)
+    assert time > 1 << 30
+
+
+def test_only_a_table_of_its_schema_is_a_consumer(client: Any, root: str, queue: str) -> None:
+    """Source: server source, client/queue_client/consumer_client.cpp (CreateConsumerClient)"""
+    key: Row = {"name": "k", "type": "int64", "sort_order": "ascending"}
+    path = make_table(client, f"{root}/sorted", [key, {"name": "offset", "type": "uint64"}])
+    with pytest.raises(yt.YtError, match="is not recognized as a valid consumer schema"):
+        client.advance_queue_consumer(path, queue, 0, None, 3)
 
 
 def test_any_table_is_registered_as_a_queue(

@@ -110,6 +110,42 @@ def test_a_uuid_has_sixteen_bytes(client: Any, root: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["", "{oops", "[1", '{"a": 1} 2', "'a'", '"\x01"', "1e400", "Infinity", b'"\xff"']
+)
+def test_json_is_parsed(client: Any, root: str, text: Any) -> None:
+    """Source: server source, client/table_client/validate_logical_type.cpp
+    (TValidateJsonCallbacks)"""
+    table = column_table(client, root, type="json")
+    refused(client, table, text)
+    values = ["{}", '{"a": [1, "\u0436", null]}', " 1e300 "]
+    assert roundtrip(client, table, *values) == values
+
+
+@pytest.mark.parametrize("value", [1e300, -3.5e38])
+def test_a_float_has_32_bits(client: Any, root: str, value: float) -> None:
+    """Source: server source, client/table_client/validate_logical_type-inl.h
+    (ValidateSimpleLogicalType)"""
+    table = column_table(client, root, type="float")
+    with pytest.raises(yt.YtError, match="is out of allowed range") as caught:
+        client.insert_rows(table, [{"k": 99, "v": value}])
+    assert caught.value.contains_code(codes.SCHEMA_VIOLATION)
+    values = [3.4e38, -3.4e38, float("inf"), float("-inf")]
+    assert roundtrip(client, table, *values) == values
+
+
+def test_static_tables_judge_the_same_values(client: Any, root: str) -> None:
+    """Source: server source, client/table_client/unversioned_row.cpp (ValidateValueType)"""
+    schema = [{"name": "j", "type": "json"}, {"name": "f", "type": "float"}]
+    client.create("table", f"{root}/t", attributes={"schema": schema})
+    for row in ({"j": "{oops"}, {"f": 1e300}):
+        with pytest.raises(yt.YtError) as caught:
+            client.write_table(f"{root}/t", [row])
+        assert caught.value.contains_code(codes.SCHEMA_VIOLATION)
+    client.write_table(f"{root}/t", [{"j": "{}", "f": 0.5}])
+    assert list(client.read_table(f"{root}/t")) == [{"j": "{}", "f": 0.5}]
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("int64", "text"),

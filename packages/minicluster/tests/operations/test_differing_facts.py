@@ -86,21 +86,6 @@ def test_a_path_of_another_cluster_is_an_error(client: Any, queue: str) -> None:
         list(client.pull_queue(path, 0, 0))
 
 
-def test_client_side_has_no_effect_on_an_advance(
-    running: testing.Running, client: Any, root: str, queue: str, consumer: str
-) -> None:
-    """FACTS.md q30, q31"""
-    client.insert_rows(queue, [{"data": "a"}])
-    for path in (queue, f"{root}/none"):
-        answer = ask(
-            running, "post", "advance_queue_consumer", consumer_path=consumer, queue_path=path,
-            partition_index=0, old_offset=0, new_offset=1, client_side=False,
-        )  # fmt: skip
-        assert answer.status_code == 200, answer.text
-    rows = client.select_rows(f"* from [{consumer}]")
-    assert {(row["offset"], row.get("meta")) for row in rows} == {(1, None)}
-
-
 def test_vital_is_refused_in_a_check_of_permission(running: testing.Running, queue: str) -> None:
     """FACTS.md q37"""
     answer = ask(
@@ -204,30 +189,6 @@ def test_an_aggregate_that_does_not_exist_is_a_schema(client: Any, root: str) ->
     """FACTS.md s12"""
     schema = [KEYED[0], {"name": "v", "type": "int64", "aggregate": "avg"}]
     made(client, f"{root}/t", schema)
-
-
-def test_a_conflict_is_the_outermost_error(client: Any, root: str) -> None:
-    """FACTS.md s09b"""
-    table = made(client, f"{root}/t", KEYED)
-    transaction = client.start_transaction(type="tablet", sticky=True, timeout=60_000)
-    with client.Transaction(transaction_id=transaction, ping=False):
-        client.insert_rows(table, [{"k": 1, "v": 1}])
-    client.insert_rows(table, [{"k": 1, "v": 2}])
-    with pytest.raises(yt.YtError) as caught:
-        client.commit_transaction(transaction)
-    assert caught.value.contains_code(1700)
-    assert "Error sending transaction rows" not in str(caught.value)
-
-
-def test_a_missing_table_is_one_error(client: Any, root: str) -> None:
-    """FACTS.md s20, s21"""
-    with pytest.raises(yt.YtError) as caught:
-        list(client.lookup_rows(f"{root}/none", [{"k": 1}]))
-    assert caught.value.contains_code(500)
-    text = str(caught.value)
-    assert f"Error resolving path {root}/none" in text
-    for absent in (f"{root}/none/@", "Error getting mount info", "Error communicating with master"):
-        assert absent not in text
 
 
 def test_pivot_keys_are_refused(running: testing.Running, client: Any, root: str) -> None:

@@ -101,7 +101,7 @@ def test_the_consumer_table_holds_next_rows_by_canonical_path(cluster: Cluster) 
             "queue_path": Q.encode(),
             "partition_index": 0,
             "offset": 4,
-            "meta": None,
+            "meta": {},
         }
     ]
 
@@ -113,7 +113,7 @@ def test_an_advance_checks_the_old_offset_if_there_is_one(cluster: Cluster) -> N
         YtError, match=r"Offset conflict at partition 0 .*: expected offset 4, found offset 6"
     ) as caught:
         cluster.queues.advance(C, Q, 0, 4, 8)
-    assert caught.value.code == codes.OFFSET_CONFLICT
+    assert caught.value.contains(codes.OFFSET_CONFLICT)
     assert consumed(cluster)[0] == 6
     cluster.queues.advance(C, Q, 0, None, 2)
     assert consumed(cluster)[0] == 2
@@ -138,7 +138,7 @@ def test_two_transactions_that_advance_one_partition_conflict(cluster: Cluster) 
     transactions.commit(first.id)
     with pytest.raises(YtError) as caught:
         transactions.commit(second.id)
-    assert caught.value.code == codes.TABLET_LOCK_CONFLICT
+    assert caught.value.contains(codes.TABLET_LOCK_CONFLICT)
     assert consumed(cluster)[0] == 5
 
 
@@ -148,14 +148,14 @@ def test_an_advance_compares_with_what_its_transaction_sees(cluster: Cluster) ->
     cluster.queues.advance(C, Q, 0, 0, 3, tx=tx)
     with pytest.raises(YtError) as caught:
         cluster.tablet_transactions.commit(tx.id)
-    assert caught.value.code == codes.TABLET_LOCK_CONFLICT
+    assert caught.value.contains(codes.TABLET_LOCK_CONFLICT)
 
 
 def test_a_consumer_that_is_not_registered_is_refused(cluster: Cluster) -> None:
     cluster.queues.unregister(Q, C)
     with pytest.raises(YtError, match=f"Consumer .*{C} is not registered for queue .*{Q}") as e:
         cluster.queues.pull_consumer(C, Q, 0, 0)
-    assert e.value.code == codes.AUTHORIZATION
+    assert e.value.contains(codes.AUTHORIZATION)
     with pytest.raises(YtError, match="Partition index -1 cannot be negative"):
         cluster.queues.advance(C, Q, -1, None, 1)
 
@@ -169,7 +169,7 @@ def test_an_unmounted_consumer_is_refused(cluster: Cluster) -> None:
     ):
         with pytest.raises(YtError) as caught:
             action()
-        assert caught.value.code == codes.TABLET_NOT_MOUNTED
+        assert caught.value.contains(codes.TABLET_NOT_MOUNTED)
 
 
 def test_any_table_with_the_right_columns_is_a_consumer(cluster: Cluster) -> None:
@@ -200,7 +200,7 @@ def test_what_is_no_consumer_is_registered_and_reported(cluster: Cluster) -> Non
     assert queues[f"{cluster.name}:{Q}"]["partition_count"] == 2
     assert "error" in queues[f"{cluster.name}:{C}"]
     assert "error" in cluster.cypress.get(f"{C}/@queue_consumer_partitions")[f"{cluster.name}:{C}"]
-    with pytest.raises(YtError, match="is not sorted"):
+    with pytest.raises(YtError, match="must have unique keys"):
         cluster.queues.pull_consumer(Q, Q, 0, 0)
     with pytest.raises(YtError, match='expected "table"'):
         cluster.queues.register("//tmp", C, True)
@@ -367,10 +367,10 @@ def test_a_session_taken_over_shuts_out_the_former_owner(producer: Cluster) -> N
     assert session == {"epoch": 1, "sequence_number": 7, "user_meta": {b"host": b"a"}}
     with pytest.raises(YtError, match="zombie epoch") as caught:
         push(producer, 0, 8)
-    assert caught.value.code == codes.ZOMBIE_EPOCH
+    assert caught.value.contains(codes.ZOMBIE_EPOCH)
     with pytest.raises(YtError, match="invalid epoch") as caught:
         push(producer, 2, 8)
-    assert caught.value.code == codes.INVALID_EPOCH
+    assert caught.value.contains(codes.INVALID_EPOCH)
     push(producer, 1, 8)
     assert len(pull(producer, Q, 1, 0)) == 2
 
@@ -380,7 +380,7 @@ def test_sequence_numbers_must_grow(producer: Cluster, numbers: tuple[int, ...])
     producer.producers.create_session(P, Q, "s")
     with pytest.raises(YtError) as caught:
         push(producer, 0, *numbers)
-    assert caught.value.code == codes.INVALID_SEQUENCE_NUMBERS
+    assert caught.value.contains(codes.INVALID_SEQUENCE_NUMBERS)
     assert pull(producer, Q, 1, 0) == []
 
 

@@ -34,7 +34,10 @@ def commit(cluster: Cluster, tx: Transaction) -> None:
 def code(call: Callable[[], object]) -> int:
     with pytest.raises(YtError) as caught:
         call()
-    return caught.value.code
+    error: YtError = caught.value
+    while error.inner:
+        (error,) = error.inner
+    return error.code
 
 
 def update(cluster: Cluster, tx: Transaction, **row: Any) -> None:

@@ -29,6 +29,7 @@ PREREQUISITE_CHECK_FAILED = 1000
 TABLET_LOCK_CONFLICT = 1700
 NO_SUCH_TABLET = 1701
 TABLET_NOT_MOUNTED = 1702
+TABLE_MUST_BE_SORTED = 1716
 INVALID_MOUNT_REVISION = 1704
 NO_SUCH_OPERATION = 1915
 NO_SUCH_ATTRIBUTE = 1920
@@ -66,6 +67,13 @@ class YtError(Exception):
         self.attributes = attributes or {}
         self.inner = list(inner)
 
+    def __str__(self) -> str:
+        return ": ".join([self.message, *map(str, self.inner)])
+
+    def contains(self, code: int) -> bool:
+        """Return whether the error, or one inside it, has that code: clients ask so."""
+        return self.code == code or any(error.contains(code) for error in self.inner)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the error as YT serialises it, in YSON and JSON alike."""
         return {
@@ -86,19 +94,28 @@ class YtError(Exception):
         )
 
 
+class RefusedError(YtError):
+    """A request that is refused at once, though a cluster would say so at the commit or never."""
+
+
 def generic(message: str, **attributes: Any) -> YtError:
     return YtError(GENERIC, message, attributes)
 
 
 def not_supported(what: str) -> YtError:
     """Return the error for a request that only a real cluster answers."""
-    return YtError(GENERIC, f"not supported by minicluster: {what}")
+    return RefusedError(GENERIC, f"not supported by minicluster: {what}")
 
 
 def no_such_method(method: str, service: str | None = None) -> YtError:
     return YtError(
         NO_SUCH_METHOD, f'Unknown method "{method}"', {"service": service} if service else {}
     )
+
+
+def around(message: str, *inner: YtError, **attributes: Any) -> YtError:
+    """Return an error of one stage of a request around those that it met."""
+    return YtError(GENERIC, message, attributes, inner)
 
 
 def resolve(path: str, inner: str) -> YtError:

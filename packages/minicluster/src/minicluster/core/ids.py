@@ -11,6 +11,7 @@ import re
 import secrets
 
 NULL = "0-0-0-0"
+CLUSTER_NAME = "minicluster"
 
 MASTER_TRANSACTION = 1
 TABLET_TRANSACTION = 2

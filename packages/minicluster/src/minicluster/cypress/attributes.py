@@ -9,7 +9,15 @@ from yt import yson
 
 from ..core import ids
 from ..core.clock import iso
-from ..core.errors import YtError, generic, not_supported, resolve
+from ..core.errors import (
+    RESOLVE,
+    RefusedError,
+    YtError,
+    around,
+    generic,
+    not_supported,
+    resolve,
+)
 from . import documents
 from .kinds import Getter, Kinds, Setter
 from .model import MISSING, Node
@@ -186,7 +194,7 @@ class Attributes:
             current = self.read(node, name)
             if current is MISSING:
                 if not recursive:
-                    raise resolve(path, f'Attribute "{name}" is not found')
+                    raise YtError(RESOLVE, f'Custom attribute "{name}" is not found')
                 current = {}
             value = documents.replaced(current, rest, value, path, recursive=recursive)
         if self.getter(node, name) is not None and self.setter(node, name) is None:
@@ -206,7 +214,13 @@ class Attributes:
             return False
         if view.transaction is not None and node.made_in is None:
             raise not_supported(f'setting attribute "{name}" inside a transaction')
-        apply(node, value)
+        try:
+            apply(node, value)
+        except RefusedError:
+            raise
+        except YtError as error:
+            # core/ytree/ypath_detail.cpp, GuardedSetBuiltinAttribute
+            raise around(f'Error setting builtin attribute "{name}"', error) from None
         return True
 
     def initial(self, node: Node, given: dict[str, Any]) -> None:

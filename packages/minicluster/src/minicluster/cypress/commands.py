@@ -266,9 +266,7 @@ class Cypress:
                 raise already_exists(spot.node.path)
         if original.parent is None:
             raise generic("Cannot copy or move the root")
-        parent = spot.node if spot.rest else spot.node.parent
-        if _inside(parent, original) or (not spot.rest and _inside(original, spot.node)):
-            raise generic("Cannot copy or move a node to its descendant or ancestor")
+        _require_apart(original, spot)
         self._editor.check_insertion(target, spot, recursive=recursive)
         name = (spot.rest or (spot.node.name,))[-1]
         clone = self._editor.copy_tree(view, original, name, move, preserve)
@@ -374,6 +372,19 @@ class Cypress:
         """Add to the content of a node, isolated in `tx` and under a shared lock."""
         view, parsed = self._tree.open(path, tx)
         self._editor.add_payload(view, self._tree.node(parsed, view), addition)
+
+
+def _require_apart(source: Node, spot: Spot) -> None:
+    """Raise YtError for a copy into what is copied.
+
+    Source: server/master/cypress_server/node_proxy_detail.cpp, CopyImpl.
+    """
+    if spot.node is source:
+        raise generic("Cannot copy or move a node to itself")
+    if _inside(spot.node, source):
+        raise generic("Cannot copy or move a node to its descendant")
+    if not spot.rest and _inside(source, spot.node):
+        raise generic("Cannot copy or move a node to its ancestor")  # model: a cluster does it
 
 
 def _inside(node: Node | None, tree: Node) -> bool:

@@ -10,7 +10,7 @@ from yt import yson
 
 from ..core import ids
 from ..core.clock import Clock
-from ..core.errors import generic, resolve
+from ..core.errors import YtError, generic, resolve
 from . import documents, locks
 from .kinds import Kind, Kinds, type_of_value
 from .model import EXCLUSIVE, MISSING, SHARED, Addition, Branch, Node, Request
@@ -178,7 +178,7 @@ class Editor:
 
     def set_map(self, view: View, node: Node, value: Any) -> None:
         if not isinstance(value, dict):
-            raise generic(f'Cannot set "{node.type}" node {node.path} from another type')
+            raise cannot_update(node, type_of_value(value))
         made = {name: self.value_node(name, item) for name, item in value.items()}
         self.remove_children(view, node)
         for name, child in made.items():
@@ -320,7 +320,10 @@ def check_child_name(name: Any) -> None:
 
 
 def scalar(node: Node, value: Any) -> Any:
-    """Convert a number for a node of another number type if nothing is lost; others must match."""
+    """Convert a number for a node of another number type if nothing is lost; others must match.
+
+    Source: core/ytree/ypath_detail.cpp, TNodeSetterBase.
+    """
     given = type_of_value(value)
     if given == node.type:
         return value
@@ -330,6 +333,9 @@ def scalar(node: Node, value: Any) -> Any:
         return int(value)
     if node.type == "double_node" and given in ("int64_node", "uint64_node"):
         return float(value)
-    raise generic(
-        f'Cannot update {node.path}: expected "{node.type}", actual "{given}"',
-    )
+    raise cannot_update(node, given)
+
+
+def cannot_update(node: Node, given: str) -> YtError:
+    expected, actual = (type.removesuffix("_node") for type in (node.type, given))
+    return generic(f'Cannot update "{expected}" node with "{actual}" value; types must match')

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from ..core.errors import YtError, generic
+from ..core.errors import YtError
 from ..rows import wire
 from ..rows.from_wire import ROW_INDEX, TABLET_INDEX, Key
 from ..rows.rowset import RowsetColumn
@@ -174,9 +174,7 @@ def open_source(
     statistics: Statistics | None,
 ) -> Source:
     """Return the table to read, its rows to be counted in `statistics`. Raises YtError."""
-    node, table = tables.node(path)
-    if not table.dynamic:
-        raise generic(f"Table {node.path} is not dynamic")
+    node, table = tables.dynamic(path)
     columns = table.schema.rowset_columns()
     if not table.sorted:
         columns += [

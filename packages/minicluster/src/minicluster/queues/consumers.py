@@ -4,6 +4,7 @@ which of them are registered with which queues."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from yt import yson
@@ -28,6 +29,7 @@ CONSUMER_SCHEMA = sorted_schema(
     ("meta", "any", False),
     keys=3,
 )
+_WITHOUT_META = replace(CONSUMER_SCHEMA, columns=CONSUMER_SCHEMA.columns[:-1])
 
 
 class Consumers:
@@ -41,11 +43,23 @@ class Consumers:
     # Positions
 
     def consumer(self, path: str) -> tuple[Node, Table]:
-        """Return a consumer's node and table: any sorted table that has a consumer's columns."""
-        node, table = self._tables.sorted(path)
-        for column in CONSUMER_SCHEMA.columns:
-            if column.name != "meta" and table.schema.find(column.name) is None:
-                raise generic(f'Table {node.path} is not a queue consumer: no "{column.name}"')
+        """Return a consumer's node and table: any table of one of two schemas.
+
+        Source: client/queue_client/consumer_client.cpp, CreateConsumerClient.
+        """
+        node, table = self._tables.dynamic(path)
+        actual = table.schema
+        if not actual.unique_keys:
+            raise generic(
+                "Consumer schema must have unique keys, schema does not",
+                actual_schema=actual.to_yson(),
+            )
+        if actual not in (CONSUMER_SCHEMA, _WITHOUT_META):
+            raise generic(
+                "Table schema is not recognized as a valid consumer schema",
+                expected_schema=CONSUMER_SCHEMA.to_yson(),
+                actual_schema=actual.to_yson(),
+            )
         return node, table
 
     def offset(self, consumer: Table, queue_path: str, partition: int) -> int:

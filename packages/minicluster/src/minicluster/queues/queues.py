@@ -10,14 +10,15 @@ from typing import Any
 
 from yt import yson
 
-from ..core.errors import YtError, generic
+from ..core.errors import YtError, around, generic
 from ..rows import wire
-from ..rows.from_wire import ROW_INDEX, TABLET_INDEX, WRITE
+from ..rows.from_wire import ROW_INDEX, TABLET_INDEX, WRITE, Key
 from ..rows.from_yson import encode
 from ..rows.rowset import Rowset, RowsetColumn
+from ..rows.schema import DATA_WEIGHT, SYSTEM_COLUMNS, TIMESTAMP
 from ..tables.commands import Tables
-from ..tables.ordered import numbered
-from ..tables.table import require_readable, tablet_at
+from ..tables.ordered import OrderedData, numbered
+from ..tables.table import Table, require_readable, tablet_at
 from ..tables.transactions import TabletTransactions, Transaction
 from .agent import QueueAgent
 from .consumers import Consumers, offset_in
@@ -128,39 +129,61 @@ class Queues:
         new_offset: int,
         *,
         tx: Transaction | None = None,
+        client_side: bool = False,
     ) -> None:
-        """Move a consumer, in `tx` or in a transaction of its own.
+        """Move a consumer, in `tx` or in a transaction of its own; it need not be registered.
 
-        With `old_offset` the position must be that, as the transaction sees it. The consumer need
-        not be registered, and the queue need not exist (client/api/queue_transaction_mixin.cpp).
-        Raises YtError OFFSET_CONFLICT for another position, TABLET_NOT_MOUNTED if the consumer is
-        not mounted.
+        With `old_offset` the position must be that, as the transaction sees it. A server also
+        writes where in the queue the position is (ytlib/api/native/transaction.cpp,
+        AdvanceQueueConsumer). A client does not, and the queue need not exist then
+        (client/api/queue_transaction_mixin.cpp). Raises YtError OFFSET_CONFLICT for another
+        position, TABLET_NOT_MOUNTED if the consumer is not mounted.
         """
-        node, table = self._consumers.consumer(consumer)
-        queue_path = self._consumers.canonical(queue)
         if new_offset < 0:
             raise generic(f"Queue consumer offset {new_offset} cannot be negative")
         if partition < 0:
             raise generic(f"Partition index {partition} cannot be negative")
-        names, written = encode(
-            table.schema,
-            [
-                {
-                    "queue_cluster": self._cluster_name,
-                    "queue_path": queue_path,
-                    "partition_index": yson.YsonUint64(partition),
-                    "offset": yson.YsonUint64(new_offset),
-                }
-            ],
-        )
+        queue_path = self._consumers.canonical(queue)
+        meta = None if client_side else self._meta(queue, partition, new_offset)
+        node, table = self._consumers.consumer(consumer)
+        position = {
+            "queue_cluster": self._cluster_name,
+            "queue_path": queue_path,
+            "partition_index": yson.YsonUint64(partition),
+            "offset": yson.YsonUint64(new_offset),
+            "meta": meta,
+        }
+        if table.schema.find("meta") is None:
+            del position["meta"]
+        names, written = encode(table.schema, [position])
         with self._transactions.within(tx) as transaction:
             if old_offset is not None:
                 key = self._consumers.key(queue_path, partition)
                 require_readable(table.tablets[table.tablet_of(key)], node.path)
-                current = offset_in(table, table.data.get(key, transaction.start_timestamp))
-                if current != old_offset:
-                    raise _offset_conflict(node.path, partition, old_offset, current)
-            self._tables.modify(node.path, [(WRITE, written[0])], names, tx=transaction)
+                _require_offset(
+                    consumer, partition, old_offset, table, key, transaction.start_timestamp
+                )
+            self._tables.modify(consumer, [(WRITE, written[0])], names, tx=transaction)
+
+    def _meta(self, queue: str, partition: int, offset: int) -> dict[str, Any] | None:
+        """Return what a server notes of a position: the time of the next row, and the weight of all
+        rows before it (client/queue_client/consumer_client.cpp, GetConsumerMeta)."""
+        try:
+            node, table = self._tables.dynamic(queue)
+        except YtError as error:
+            raise around("Failed to resolve queue path", error) from None
+        if table.sorted or partition >= len(table.tablets):
+            return None
+        tablet = table.tablets[partition]
+        require_readable(tablet, node.path)
+        at, before = (_service_values(table, tablet.data, index) for index in (offset, offset - 1))
+        if at is None and before is None:
+            return None
+        found = {
+            "offset_timestamp": (at or {}).get(TIMESTAMP),
+            "cumulative_data_weight": (before or {}).get(DATA_WEIGHT),
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
     # Registrations
 
@@ -189,9 +212,24 @@ class Queues:
         return self._consumers.list_registrations(queue, consumer)
 
 
-def _offset_conflict(consumer: str, partition: int, expected: int, current: int) -> YtError:
-    """Return the error, with the code and wording of client/queue_client/consumer_client.cpp."""
-    return YtError(
+def _service_values(table: Table, data: OrderedData, index: int) -> dict[str, Any] | None:
+    """Return the columns that the server fills in of a row; None if there is no such row."""
+    if not data.trimmed <= index < data.total:
+        return None
+    (row,) = data.rows[index - data.trimmed : index - data.trimmed + 1]
+    values = wire.to_dict(row, [column.name for column in table.schema.columns])
+    return {name: values[name] for name in SYSTEM_COLUMNS if name in values}
+
+
+def _require_offset(
+    consumer: str, partition: int, expected: int, table: Table, key: Key, timestamp: int
+) -> None:
+    """Raise the error of client/queue_client/consumer_client.cpp for another position."""
+    current = offset_in(table, table.data.get(key, timestamp))
+    if current == expected:
+        return
+    seen = [written for written, _, _ in table.data.versions(key) if written <= timestamp]
+    raise YtError(
         OFFSET_CONFLICT,
         f"Offset conflict at partition {partition} of consumer {consumer}: "
         f"expected offset {expected}, found offset {current}",
@@ -200,5 +238,6 @@ def _offset_conflict(consumer: str, partition: int, expected: int, current: int)
             "consumer": consumer,
             "expected_offset": expected,
             "current_offset": current,
+            "current_offset_timestamp": yson.YsonUint64(max(seen, default=0)),
         },
     )

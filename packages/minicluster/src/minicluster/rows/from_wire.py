@@ -91,7 +91,7 @@ class RowReader:
         result = []
         for index in indexes:
             column = self.schema.columns[index]
-            if column.wire_type in (wire.ANY, wire.COMPOSITE, wire.NULL) or column.type == "uuid":
+            if column.wire_type in (wire.ANY, wire.COMPOSITE, wire.NULL) or column.scalar.judge:
                 return None
             if column.sort_order and column.wire_type == wire.DOUBLE:
                 return None  # it may be NaN
@@ -125,7 +125,7 @@ class RowReader:
         words = wire.words_of(data)
         count = wire.row_count(words)
         if count != len(kinds):
-            raise generic(f"{len(kinds)} modification types for {count} rows")
+            raise wire.malformed(f"{count} rows and {len(kinds)} modification types")
         if self._spread and writes:
             named, position = self._at_one_look(data, 1, count)
             return {}, named + self._modifications(data, words, kinds[len(named) :], position, 1)

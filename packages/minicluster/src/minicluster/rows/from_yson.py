@@ -8,7 +8,7 @@ from typing import Any
 
 from yt import yson
 
-from ..core.errors import YtError
+from ..core.errors import RefusedError, YtError
 from . import wire
 from .from_wire import (
     TABLET_INDEX,
@@ -19,7 +19,7 @@ from .from_wire import (
     require_number,
     require_yson,
 )
-from .schema import SYSTEM_COLUMNS, Column, TableSchema, check_value, violation
+from .schema import SCHEMA_VIOLATION, SYSTEM_COLUMNS, Column, TableSchema, check_value, violation
 
 Item = Mapping[str, Any]
 Encoder = Callable[[Any], bytes]
@@ -105,8 +105,8 @@ def require_keys(schema: TableSchema, items: Iterable[Item]) -> None:
 def _require_known(item: Item, names: Set[str]) -> None:
     for name in item:
         if name not in names:
-            # client/table_client/table_consumer.cpp
-            raise violation(f'No column "{name}" in table schema')
+            # The parser of a request's body refuses it (client/table_client/table_consumer.cpp).
+            raise RefusedError(SCHEMA_VIOLATION, f'No column "{name}" in table schema')
 
 
 def encode(
@@ -203,7 +203,9 @@ def encoder(index: int, column: Column) -> Encoder:
         return wire.encode_value(index, kind, converted)
 
     wanted = column.wire_type
-    if wanted == wire.STRING and column.type != "uuid":
+    if column.scalar.judge:
+        return general
+    if wanted == wire.STRING:
         return _text_encoder(index, column.scalar.utf8, general)
     if wanted in _INTEGRAL:
         low, high = column.scalar.bounds or _INTEGRAL[wanted]

@@ -6,7 +6,9 @@ The names are those of YT's documentation, "data types"; the wording of errors i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,8 @@ MAX_DEPTH = 32
 _DAYS = 49_673  # the year 2106, where date, datetime and timestamp end
 _DAYS64 = 53_375_808  # where date32, datetime64, timestamp64 end; they begin one day farther back
 _UUID_BYTES = 16
+_MAX_FLOAT = (2 - 2**-23) * 2.0**127
+"""The largest number of 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class ScalarType:
     wire_type: int
     bounds: tuple[int, int] | None = None
     utf8: bool = False
+    judge: Callable[[Any], str | None] | None = None
+    """Returns what is wrong with a value, where bounds and encoding do not say it all."""
 
 
 def _signed(bits: int) -> ScalarType:
@@ -44,6 +50,37 @@ def _days64(units_per_day: int) -> ScalarType:
     return ScalarType(wire.INT64, ((-_DAYS64 - 1) * units_per_day, _DAYS64 * units_per_day - 1))
 
 
+def _float(value: float) -> str | None:
+    """Source: client/table_client/validate_logical_type-inl.h, ValidateSimpleLogicalType."""
+    if abs(value) <= _MAX_FLOAT or not math.isfinite(value):
+        return None
+    return f"Value {value:f} is out of allowed range [{-_MAX_FLOAT:f}, {_MAX_FLOAT:f}]"
+
+
+def _json(value: bytes) -> str | None:
+    """Source: client/table_client/validate_logical_type.cpp, TValidateJsonCallbacks."""
+    if not wire.is_text(value):
+        return "Invalid JSON: it is not UTF-8"
+    try:
+        json.loads(value, parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError) as error:
+        return f"Invalid JSON: {error}"
+    return None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("infinite values are not allowed")
+    return number
+
+
+def _uuid(value: bytes) -> str | None:
+    if len(value) == _UUID_BYTES:
+        return None
+    return f"Not a valid Uuid: length must be {_UUID_BYTES}, actual {len(value)}"
+
+
 SCALARS: dict[str, ScalarType] = {
     "int8": _signed(8),
     "int16": _signed(16),
@@ -53,13 +90,13 @@ SCALARS: dict[str, ScalarType] = {
     "uint16": _unsigned(16),
     "uint32": _unsigned(32),
     "uint64": ScalarType(wire.UINT64),
-    "float": ScalarType(wire.DOUBLE),
+    "float": ScalarType(wire.DOUBLE, judge=_float),
     "double": ScalarType(wire.DOUBLE),
     "boolean": ScalarType(wire.BOOLEAN),
     "string": ScalarType(wire.STRING),
     "utf8": ScalarType(wire.STRING, utf8=True),
-    "json": ScalarType(wire.STRING, utf8=True),
-    "uuid": ScalarType(wire.STRING),
+    "json": ScalarType(wire.STRING, judge=_json),
+    "uuid": ScalarType(wire.STRING, judge=_uuid),
     "any": ScalarType(wire.ANY),
     "null": ScalarType(wire.NULL),
     "void": ScalarType(wire.NULL),
@@ -84,12 +121,9 @@ def defect(name: str, value: wire.Value) -> str | None:
         low, high = scalar.bounds
         if not low <= value <= high:
             return f"Value {value} is out of allowed range [{low}, {high}]"
-    elif scalar.utf8 and isinstance(value, bytes):
-        if not wire.is_text(value):
-            return "Not a valid utf8 string"
-    elif name == "uuid" and isinstance(value, bytes) and len(value) != _UUID_BYTES:
-        return f"Not a valid Uuid: length must be {_UUID_BYTES}, actual {len(value)}"
-    return None
+    elif scalar.utf8 and isinstance(value, bytes) and not wire.is_text(value):
+        return "Not a valid utf8 string"
+    return scalar.judge(value) if scalar.judge else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from yt import yson
 
-from ..core.errors import YtError
+from ..core.errors import RefusedError, YtError
 
 NULL = 2
 INT64 = 3
@@ -62,7 +62,7 @@ Value = int | float | bool | bytes | None
 
 
 def malformed(what: str) -> YtError:
-    return YtError(1, f"Malformed rowset: {what}")
+    return RefusedError(1, f"Malformed rowset: {what}")
 
 
 def words_of(data: bytes) -> Sequence[int]:

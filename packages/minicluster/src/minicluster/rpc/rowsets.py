@@ -44,7 +44,7 @@ def present(rows: Sequence[bytes | None]) -> list[bytes]:
     """Return the rows that a client sends. Raises YtError if one of them is missing."""
     found = [row for row in rows if row is not None]
     if len(found) != len(rows):
-        raise generic("Malformed rowset: a missing row")
+        raise wire.malformed("a missing row")
     return found
 
 

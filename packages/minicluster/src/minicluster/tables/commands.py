@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from ..core import ids
 from ..core.clock import Clock
-from ..core.errors import generic, tablet_not_mounted
+from ..core.errors import (
+    NO_SUCH_METHOD,
+    RESOLVE,
+    TABLE_MUST_BE_SORTED,
+    RefusedError,
+    YtError,
+    around,
+    generic,
+    tablet_not_mounted,
+)
 from ..cypress import locks
 from ..cypress.commands import Cypress
 from ..cypress.model import EXCLUSIVE, Node, Request
 from ..cypress.store import Store
 from ..rows import wire
 from ..rows.bulk import ByTablet
-from ..rows.from_wire import UPDATE, WRITE, Key, Modification, key_of
+from ..rows.from_wire import DELETE, UPDATE, WRITE, Key, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode
 from ..rows.rowset import Rowset
 from ..rows.schema import TableSchema
@@ -31,7 +41,7 @@ from .table import (
     require_readable,
     tablet_at,
 )
-from .transactions import TabletTransactions, Transaction, changes
+from .transactions import TabletTransactions, Transaction, changes, submitting
 from .upload import upload
 
 
@@ -44,6 +54,51 @@ def _wanted(node: Node, schema: TableSchema, columns: Sequence[str] | None) -> l
         if name not in known:
             raise generic(f'No such column "{name}"', path=node.path)
     return [known[name] for name in columns]
+
+
+def _no_mount_info(path: str, what: str, error: YtError) -> YtError:
+    master = around("Error communicating with master", error)
+    stage = around(f"Error getting {what} table {path}", master)
+    return around(f"Error getting mount info for {path}", stage)
+
+
+def _of_attributes(error: YtError) -> YtError:
+    """Return the error of a proxy that asks for all attributes of what is not there."""
+    path = error.attributes.get("path")
+    if error.code != RESOLVE or path is None:
+        return error
+    return YtError(RESOLVE, f"Error resolving path {path}/@", {"path": f"{path}/@"}, error.inner)
+
+
+@contextmanager
+def _at_commit(transaction: Transaction) -> Iterator[None]:
+    """Keep an error for the commit, which is when a proxy finds it."""
+    try:
+        yield
+    except RefusedError:
+        raise
+    except YtError as error:
+        transaction.fail(error)
+
+
+@contextmanager
+def _preparing(path: str) -> Iterator[None]:
+    """Say which table's rows were wrong (ytlib/api/native/transaction.cpp, PrepareRows)."""
+    try:
+        yield
+    except RefusedError:
+        raise
+    except YtError as error:
+        raise around(f"Error preparing rows for table {path}", error) from None
+
+
+def _require_sorted(path: str, table: Table, kinds: Iterable[int]) -> None:
+    """Raise YtError for a modification that an ordered table does not know."""
+    if table.sorted or {WRITE}.issuperset(kinds):
+        return
+    what = "deletes" if DELETE in kinds else "lock"
+    message = f"Cannot perform {what} in a non-sorted table {path}"
+    raise YtError(TABLE_MUST_BE_SORTED, message)
 
 
 class Tables:
@@ -74,9 +129,22 @@ class Tables:
         return node, node.payload
 
     def dynamic(self, path: str) -> tuple[Node, Table]:
-        node, table = self.node(path)
+        """Return a dynamic table as proxies find one: by the cache of mount infos.
+
+        The chain of errors: ytlib/tablet_client/native_table_mount_cache.cpp, TGetSession.
+        """
+        try:
+            node = self._cypress.resolve(path)
+        except YtError as error:
+            raise _no_mount_info(path, "attributes of", _of_attributes(error)) from None
+        table = node.payload
+        if not isinstance(table, Table):
+            unknown = YtError(NO_SUCH_METHOD, '"GetMountInfo" method is not supported')
+            raise _no_mount_info(path, "mount info for", unknown)
         if not table.dynamic:
-            raise generic(f"Table {path} is not dynamic")
+            raise around(
+                f"Error getting mount info for {path}", generic(f"Table {path} is not dynamic")
+            )
         return node, table
 
     def sorted(self, path: str) -> tuple[Node, Table]:
@@ -106,12 +174,15 @@ class Tables:
         """Buffer rows in a tablet transaction, or write them in one of their own.
 
         `modifications` are (kind, wire row) with kind 0 write, 1 delete, 3 update; column ids index
-        `names`. Nothing is buffered when any row is refused.
+        `names`. A row that the table does not take makes the commit fail.
         """
-        node, table = self._modified(path, [kind for kind, _ in modifications])
-        reader = table.reader(names, path)
-        given = [reader.modification(kind, row) for kind, row in modifications]
-        self._modify(node, table, given, tx)
+        with self._transactions.within(tx) as transaction, _at_commit(transaction):
+            node, table = self.dynamic(path)
+            with _preparing(path):
+                _require_sorted(path, table, [kind for kind, _ in modifications])
+                reader = table.reader(names, path)
+                given = [reader.modification(kind, row) for kind, row in modifications]
+            self._modify(node, table, given, transaction)
 
     def modify_rowset(
         self,
@@ -123,9 +194,12 @@ class Tables:
         tx: Transaction | None = None,
     ) -> None:
         """Modify as `modify` does, by rows as a client sends them and a kind for each."""
-        node, table = self._modified(path, kinds)
-        whole, others = table.reader(names, path).rowset(rowset, kinds)
-        self._modify(node, table, others, tx, whole=whole)
+        with self._transactions.within(tx) as transaction, _at_commit(transaction):
+            node, table = self.dynamic(path)
+            with _preparing(path):
+                _require_sorted(path, table, kinds)
+                whole, others = table.reader(names, path).rowset(rowset, kinds)
+            self._modify(node, table, others, transaction, whole=whole)
 
     def lock_rowset(
         self,
@@ -139,13 +213,16 @@ class Tables:
         rows = [row for row in wire.split(rowset) if row is not None]
         if len(rows) != len(locks):
             raise generic(f"{len(locks)} masks of locks for {len(rows)} rows")
-        node, table = self.sorted(path)
-        count = table.schema.key_count
-        reader = table.reader(names, path)
-        written = [row for row in rows if len(wire.values(row)) > count]
-        keys = [key_of(wire.from_chunks(reader.key_chunks(row)), count) for row in rows]
-        self.modify(path, [(UPDATE, row) for row in written], names, tx=tx)
-        tx.buffer(node, table).lock(dict(zip(keys, locks, strict=True)))
+        with _at_commit(tx):
+            node, table = self.dynamic(path)
+            with _preparing(path):
+                _require_sorted(path, table, [UPDATE])
+                count = table.schema.key_count
+                reader = table.reader(names, path)
+                written = [row for row in rows if len(wire.values(row)) > count]
+                keys = [key_of(wire.from_chunks(reader.key_chunks(row)), count) for row in rows]
+            self.modify(path, [(UPDATE, row) for row in written], names, tx=tx)
+            tx.buffer(node, table).lock(dict(zip(keys, locks, strict=True)))
 
     def modify_items(
         self,
@@ -160,9 +237,13 @@ class Tables:
 
         `atomicity` is that of the transaction if there is none.
         """
-        node, table = self._modified(path, [kind])
+        node, table = self.dynamic(path)
         reader = ItemReader(table.schema, lambda names: table.reader(names, path))
-        self._modify(node, table, reader.modifications(kind, items), tx, atomicity)
+        with self._transactions.within(tx, atomicity) as transaction, _at_commit(transaction):
+            with _preparing(path):
+                _require_sorted(path, table, [kind])
+                given = reader.modifications(kind, items)
+            self._modify(node, table, given, transaction)
 
     def lock_rows(
         self,
@@ -181,34 +262,30 @@ class Tables:
                 # client/api/native/transaction.cpp, LockRows
                 raise generic(f'Lock group "{name}" not found in schema', path=node.path)
         taken = {known[name]: type for name in locks}
-        reader = table.reader(names, path)
-        count = table.schema.key_count
-        found = {key_of(reader.key_only(key), count): taken for key in keys}
-        tx.buffer(node, table).lock(found)
-
-    def _modified(self, path: str, kinds: Iterable[int]) -> tuple[Node, Table]:
-        node, table = self.dynamic(path)
-        if not table.sorted and not {WRITE}.issuperset(kinds):
-            raise generic(f"Table {node.path} is not sorted: rows can only be appended to it")
-        return node, table
+        with _at_commit(tx):
+            with _preparing(path):
+                reader = table.reader(names, path)
+                count = table.schema.key_count
+                found = {key_of(reader.key_only(key), count): taken for key in keys}
+            tx.buffer(node, table).lock(found)
 
     def _modify(
         self,
         node: Node,
         table: Table,
         modifications: Sequence[Modification],
-        tx: Transaction | None,
-        atomicity: str = "full",
+        tx: Transaction,
         whole: ByTablet | None = None,
     ) -> None:
         """Modify a table by rows that are written whole, and after them by the others."""
         whole = whole or {}
-        with self._transactions.within(tx, atomicity) as transaction:
-            if table.sorted:
-                buffered = transaction.buffer(node, table)
-                buffered.changed |= changes(buffered, whole.get(None, ()), modifications)
-            else:
-                self._append(node, table, whole, modifications, transaction)
+        if not table.sorted:
+            self._append(node, table, whole, modifications, tx)
+            return
+        buffered = tx.buffer(node, table)
+        with _preparing(node.path):
+            changed = changes(buffered, whole.get(None, ()), modifications)
+        buffered.changed |= changed
 
     def _append(
         self,
@@ -220,6 +297,22 @@ class Tables:
     ) -> None:
         # One tablet is drawn per request, not per row (api/native/transaction.cpp): that is why a
         # large transaction fills its tablets like balls thrown into bins.
+        try:
+            added = self._distributed(node, table, whole, modifications)
+        except YtError as error:
+            raise submitting(node.path, error) from None
+        buffered = tx.buffer(node, table).appended
+        for index, new in added.items():
+            buffered.setdefault(index, []).extend(new)
+
+    def _distributed(
+        self,
+        node: Node,
+        table: Table,
+        whole: ByTablet,
+        modifications: Sequence[Modification],
+    ) -> dict[int, list[bytes]]:
+        """Return the rows by the index of their tablet."""
         drawn = self._random_tablet(table, node.path)
         added: dict[int, list[bytes]] = {}
         for index, rows in whole.items():
@@ -233,9 +326,7 @@ class Tables:
             tablet = tablet_at(table, index, node.path)
             if tablet.state != MOUNTED:
                 raise not_mounted(tablet, node.path)
-        buffered = tx.buffer(node, table).appended
-        for index, new in added.items():
-            buffered.setdefault(index, []).extend(new)
+        return added
 
     def _random_tablet(self, table: Table, path: str) -> int:
         mounted = [i for i, tablet in enumerate(table.tablets) if tablet.state == MOUNTED]
@@ -350,7 +441,9 @@ class Tables:
 
         Source: server/master/table_server/table_node_proxy.cpp, LockThisImpl in Mount and others.
         """
-        node, table = self.dynamic(path)
+        node, table = self.node(path)
+        if not table.dynamic:
+            raise generic(f"Table {path} is not dynamic")
         locks.check(node, None, Request(EXCLUSIVE))
         self.tablet_changes += 1
         return node, table
@@ -407,8 +500,10 @@ class Tables:
         """Change the schema of an unmounted table, or make it dynamic or static."""
         node, table = self.node(path)
         locks.check(node, None, Request(EXCLUSIVE))
-        tablets.require_unmounted(table, "Cannot alter table")
+        if dynamic is not None:
+            tablets.require_unmounted(table, "Cannot switch mode")
         if schema is not None:
+            tablets.require_unmounted(table, "Cannot change table schema")
             given = TableSchema.from_yson(schema)
             becomes_dynamic = table.dynamic if dynamic is None else dynamic
             alter.set_schema(table, given.with_unique_keys() if becomes_dynamic else given)

@@ -89,7 +89,8 @@ def unfreeze(table: Table, path: str, first: int | None, last: int | None) -> No
 
 
 def _wrong_state(action: str, tablet: Tablet) -> YtError:
-    return generic(f'Cannot {action} tablet {tablet.id}: it is in "{tablet.state}" state')
+    """Return the master's error (server/master/tablet_server/tablet_base.cpp, Validate...)."""
+    return generic(f'Cannot {action} tablet {tablet.id} in "{tablet.state}" state')
 
 
 def reshard(

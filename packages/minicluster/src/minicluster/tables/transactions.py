@@ -7,7 +7,7 @@ transactions that write one key of a sorted table conflict: the one that commits
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ from ..core.errors import (
     INVALID_TRANSACTION_STATE,
     NO_SUCH_TRANSACTION,
     YtError,
+    around,
     generic,
     no_such_tablet,
     tablet_lock_conflict,
@@ -44,6 +45,9 @@ DEFAULT_TIMEOUT_MS = 15_000
 
 HTTP_PROXY = "http"
 
+CLUSTER_ID = f"Native(Name={ids.CLUSTER_NAME})"
+"""As client connections name it (ytlib/api/native/connection.cpp, GetClusterId)."""
+
 Change = bytes | Update | None
 """A row written whole, an update of some columns, or a deletion."""
 
@@ -60,6 +64,11 @@ class Buffered:
     """Locks that are taken without a write."""
     mounts: Mounts = field(default_factory=Mounts)
     """The tablets as the first change found them."""
+
+    @property
+    def touched(self) -> Collection[Key]:
+        """The rows that are changed or locked."""
+        return [*self.changed, *self.locked] if self.locked else self.changed
 
     def lock(self, taken: dict[Key, Taken]) -> None:
         for key, locks in taken.items():
@@ -95,11 +104,19 @@ class Transaction:
     attributes: dict[str, Any] = field(default_factory=dict)
     buffered: dict[str, Buffered] = field(default_factory=dict)
     """By node id."""
+    failure: dict[str, Any] | None = None
+    """What the commit will fail with: the first row, or table, of a request that is wrong.
+
+    A proxy takes in rows unseen (ytlib/api/native/transaction.cpp, PrepareRequests).
+    """
 
     def buffer(self, node: Node, table: Table) -> Buffered:
         if node.id not in self.buffered:
             self.buffered[node.id] = Buffered(table, node.path, mounts=Mounts.of(table))
         return self.buffered[node.id]
+
+    def fail(self, error: YtError) -> None:
+        self.failure = self.failure or error.to_dict()
 
 
 class TabletTransactions:
@@ -148,11 +165,10 @@ class TabletTransactions:
         """
         transaction = self._known(transaction_id, proxy)
         if transaction_id in self._commits:
-            # Worded as for a second commit in ytlib/api/native/transaction.cpp.
+            # ytlib/api/native/transaction.cpp, Commit
             raise YtError(
                 INVALID_TRANSACTION_STATE,
-                f'Transaction {transaction_id} is in "committing" state',
-                {"transaction_id": transaction_id},
+                f'Cannot commit since transaction {transaction_id} is in "committing" state',
             )
         return transaction
 
@@ -180,27 +196,46 @@ class TabletTransactions:
     def commit(self, transaction_id: str, proxy: str | None = None) -> int:
         """Apply everything and return the commit timestamp; on failure nothing is applied.
 
-        Raises: YtError 1700 on a write conflict, 1702 when a tablet is not mounted, 1701 or 1704
-        when it was mounted anew since it was written to, 1717 when there are too many rows for one
-        tablet. The transaction is over in any case.
+        Raises YtError with one of these codes in it: 307 and others for a row that its table does
+        not take, 1700 on a write conflict, 1702 when a tablet is not mounted, 1701 or 1704 when it
+        was mounted again since it was written to, 1717 when there are too many rows for one tablet.
+        The transaction is over in any case.
         """
         transaction = self.get(transaction_id, proxy)
         del self._alive[transaction.id]
-        for node_id, buffered in transaction.buffered.items():
-            self._require_alive(node_id, buffered)
-            _check(transaction, buffered, self.rows_per_tablet)
+        try:
+            self._require_applicable(transaction)
+        except YtError as error:
+            message = f"Error committing transaction {transaction.id}"
+            raise around(message, error, cluster_id=CLUSTER_ID) from None
         timestamp = self._clock.timestamp()
         for buffered in transaction.buffered.values():
             _apply(buffered, timestamp, self.versions_per_row)
         self.last_commit = timestamp
         return timestamp
 
+    def _require_applicable(self, transaction: Transaction) -> None:
+        """Raise the YtError that a commit of the transaction fails with."""
+        if transaction.failure is not None:
+            raise YtError.from_dict(transaction.failure)
+        for buffered in transaction.buffered.values():
+            _check_tablets(buffered, self.rows_per_tablet)
+        for node_id, buffered in transaction.buffered.items():
+            try:
+                self._require_alive(node_id, buffered)
+                _check_rows(transaction, buffered)
+            except YtError as error:
+                # ytlib/api/native/tablet_commit_session.cpp, OnResponse and OnSessionsCommitted
+                sent = around("Error sending transaction rows", error, **_where(node_id, error))
+                raise around("Failed to commit tablet sessions", sent) from None
+
     def _require_alive(self, node_id: str, buffered: Buffered) -> None:
         """Raise YtError when the table was removed; a moved one has a new node and its tablets."""
         nodes = self._store.nodes
         if node_id in nodes or any(node.payload is buffered.table for node in nodes.values()):
             return
-        raise no_such_tablet(f"No such tablet {buffered.table.tablets[0].id}", path=buffered.path)
+        tablet_id = buffered.table.tablets[0].id
+        raise no_such_tablet(f"No such tablet {tablet_id}", path=buffered.path, tablet_id=tablet_id)
 
     @contextmanager
     def within(
@@ -235,23 +270,27 @@ class TabletTransactions:
                 del self._alive[transaction.id]
 
 
-def _check(transaction: Transaction, buffered: Buffered, rows_per_tablet: int) -> None:
-    table, path = buffered.table, buffered.path
-    if table.atomicity != transaction.atomicity:
-        # server/node/tablet_node/tablet_service.cpp, Write
-        raise generic(
-            f'Invalid atomicity mode: "{transaction.atomicity}" instead of "{table.atomicity}"',
-            path=path,
-        )
-    touched = [*buffered.changed, *buffered.locked] if buffered.locked else buffered.changed
+def _where(table_id: str, error: YtError) -> dict[str, Any]:
+    named = {"tablet_id": error.attributes["tablet_id"]} if "tablet_id" in error.attributes else {}
+    return {"table_id": table_id, **named}
+
+
+def submitting(path: str, error: YtError) -> YtError:
+    """Return the error of a proxy that finds no tablet for rows (SubmitRows)."""
+    return around(f"Error submitting rows for table {path}", error)
+
+
+def _check_tablets(buffered: Buffered, rows_per_tablet: int) -> None:
+    """Raise what the proxy finds before it sends rows to their tablets."""
+    table, path, touched = buffered.table, buffered.path, buffered.touched
     counts = Counter({index: len(added) for index, added in buffered.appended.items()})
     counts.update(table.tablets_of(touched))
     for index, count in counts.items():
         if index >= len(table.tablets):
-            raise generic(f"Tablet index {index} of table {path} is out of range")
+            continue  # the table was cut into fewer tablets since: `Mounts` finds that out
         tablet = table.tablets[index]
         if tablet.state != MOUNTED:
-            raise not_mounted(tablet, path)
+            raise submitting(path, not_mounted(tablet, path))
         if count > rows_per_tablet:
             # Older servers name the limit alone (ytlib/api/native/tablet_request_batcher.cpp).
             raise YtError(
@@ -259,7 +298,18 @@ def _check(transaction: Transaction, buffered: Buffered, rows_per_tablet: int) -
                 "Transaction affects too many rows in tablet",
                 {"limit": rows_per_tablet, "tablet_id": tablet.id},
             )
-    buffered.mounts.require_same(table, buffered.appended, touched, path)
+
+
+def _check_rows(transaction: Transaction, buffered: Buffered) -> None:
+    """Raise what the tablets answer to the rows."""
+    table, path = buffered.table, buffered.path
+    if table.atomicity != transaction.atomicity:
+        # server/node/tablet_node/tablet_service.cpp, Write
+        raise generic(
+            f'Invalid atomicity mode: "{transaction.atomicity}" instead of "{table.atomicity}"',
+            path=path,
+        )
+    buffered.mounts.require_same(table, buffered.appended, buffered.touched, path)
     if transaction.atomicity == "full":
         winner = _winner(buffered, transaction.start_timestamp)
         if winner is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...control.parameters import NO_REPLICAS, TUNING, Harmless, Rule, read
+from ...control.parameters import NO_REPLICAS, TUNING, Rule, read
 from ...queues.paths import local
 from ...rows.named import shown
 from ..registry import STRUCTURED, TABULAR, Invocation, command
@@ -98,8 +98,7 @@ def pull_queue_consumer(call: Invocation) -> Any:
     "advance_consumer",
     parameters={
         **_POSITION,
-        **read("old_offset new_offset transaction_id"),
-        "client_side": Harmless("the offset ends in the same row of the consumer"),
+        **read("old_offset new_offset transaction_id client_side"),
     },
     volatile=True,
 )
@@ -111,6 +110,7 @@ def advance_queue_consumer(call: Invocation) -> None:
         call.integer("old_offset"),
         call.number("new_offset"),
         tx=call.tablet_tx,
+        client_side=call.flag("client_side"),
     )
 
 

@@ -96,7 +96,7 @@ def _fill(result: Any, decision: dict[str, Any]) -> None:
 @method("GetTableMountInfo", parameters=read("path"))
 def get_table_mount_info(call: Invocation) -> None:
     """Answer what the native client converts rows by; it keeps the answer for a while."""
-    node, table = call.cluster.tables.node(text(call.message.path))
+    node, table = call.cluster.tables.dynamic(text(call.message.path))
     reply = call.reply
     set_guid(reply.table_id, node.id)
     set_guid(reply.upstream_replica_id, ids.NULL)

@@ -134,5 +134,6 @@ def tablet_transaction(call: Invocation) -> Transaction | None:
         return None
     transaction_id = guid(call.message.transaction_id)
     if ids.is_master_transaction(transaction_id):
-        raise generic(f"Transaction {transaction_id} is a master one and cannot change rows")
+        # ValidateTabletTransactionId in ytlib/transaction_client
+        raise generic(f"{transaction_id} is not a valid tablet transaction id")
     return call.cluster.tablet_transactions.get(transaction_id, call.proxy)
