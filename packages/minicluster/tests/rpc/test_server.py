@@ -765,6 +765,7 @@ async def test_a_late_commit_conflicts_with_who_wrote_in_between(lab: Lab) -> No
     await modify(lab.client, "//home/t", [row(1, "in time")], other)
     await lab.client.call("CommitTransaction", transaction_id=other)
     (entry,) = await lab.gate.release(rule, 10)
+    assert entry["error"]["code"] == 1700
     assert entry["error"]["message"].endswith("Row lock conflict due to concurrent write")
     assert (await pull_all(lab.client), await rows_of_table(lab.client)) == ([], [(1, b"in time")])
 

@@ -34,10 +34,7 @@ def commit(cluster: Cluster, tx: Transaction) -> None:
 def code(call: Callable[[], object]) -> int:
     with pytest.raises(YtError) as caught:
         call()
-    error: YtError = caught.value
-    while error.inner:
-        (error,) = error.inner
-    return error.code
+    return caught.value.cause.code
 
 
 def update(cluster: Cluster, tx: Transaction, **row: Any) -> None:

@@ -66,7 +66,7 @@ class Journal:
         """Complete the entry of a request that is over."""
         if isinstance(failure, YtError):
             call.error = failure
-            call.entry["error"] = {"code": failure.code, "message": str(failure)}
+            call.entry["error"] = {"code": failure.cause.code, "message": str(failure)}
         call.entry["fault"] = call.fault
         for listener in self.listeners:
             listener(call, time.perf_counter() - call.started)

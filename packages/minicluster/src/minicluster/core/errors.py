@@ -70,6 +70,11 @@ class YtError(Exception):
     def __str__(self) -> str:
         return ": ".join([self.message, *map(str, self.inner)])
 
+    @property
+    def cause(self) -> YtError:
+        """The innermost error."""
+        return self.inner[0].cause if self.inner else self
+
     def contains(self, code: int) -> bool:
         """Return whether the error, or one inside it, has that code: clients ask so."""
         return self.code == code or any(error.contains(code) for error in self.inner)
