@@ -205,17 +205,15 @@ def test_a_value_that_is_not_implemented_is_refused(client: Any, root: str) -> N
     rows = [{"v": "x"}]
     with pytest.raises(Exception, match=r"minicluster: lock_type=shared_write \(insert_rows\)"):
         client.insert_rows(f"{root}/t", rows, lock_type="shared_write")
-    with pytest.raises(Exception, match=r"minicluster: aggregate=true \(insert_rows\)"):
-        client.insert_rows(f"{root}/t", rows, aggregate=True)
-    client.insert_rows(f"{root}/t", rows, aggregate=False, lock_type="exclusive")
+    client.insert_rows(f"{root}/t", rows, lock_type="exclusive")
     assert list(client.select_rows(f"v from [{root}/t]")) == rows
 
 
 def test_flags_of_a_query_string_and_entities_count_as_what_they_say() -> None:
     known = COMMANDS["insert_rows"].known
-    known.check({"path": "//t", "aggregate": "false", "lock_type": None})
-    with pytest.raises(Exception, match="aggregate=true"):
-        known.check({"path": "//t", "aggregate": "true"})
+    known.check({"path": "//t", "allow_missing_key_columns": "false", "lock_type": None})
+    with pytest.raises(Exception, match="allow_missing_key_columns=true"):
+        known.check({"path": "//t", "allow_missing_key_columns": "true"})
 
 
 def test_a_refusal_passes_the_gate(fresh: testing.Running) -> None:

@@ -172,23 +172,16 @@ def test_a_limit_of_a_tablets_weight_is_refused(client: Any, root: str) -> None:
     "request_of",
     [
         lambda client, table: client.insert_rows(table, [], lock_type="shared_write"),
-        lambda client, table: client.insert_rows(table, [], aggregate=True),
         lambda client, table: client.lookup_rows(table, [{"k": 1}], versioned=True),
         lambda client, table: client.select_rows(f"* from [{table}]", allow_full_scan=False),
     ],
-    ids=["s08", "s11", "s14", "y03"],
+    ids=["s08", "s14", "y03"],
 )
 def test_parameters_that_are_refused(client: Any, root: str, request_of: Any) -> None:
-    """FACTS.md s08, s11, s14, y03"""
+    """FACTS.md s08, s14, y03"""
     table = made(client, f"{root}/t", KEYED)
     with pytest.raises(yt.YtError, match=REFUSED):
         request_of(client, table)
-
-
-def test_an_aggregate_that_does_not_exist_is_a_schema(client: Any, root: str) -> None:
-    """FACTS.md s12"""
-    schema = [KEYED[0], {"name": "v", "type": "int64", "aggregate": "avg"}]
-    made(client, f"{root}/t", schema)
 
 
 def test_pivot_keys_are_refused(running: testing.Running, client: Any, root: str) -> None:

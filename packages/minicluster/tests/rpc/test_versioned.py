@@ -15,6 +15,7 @@ import yt.wrapper as yt
 
 from minicluster import testing
 from minicluster.cluster import Cluster
+from minicluster.core.errors import YtError
 from minicluster.rows import wire
 from minicluster.rows.from_wire import UPDATE
 from minicluster.rpc import versioned
@@ -162,3 +163,42 @@ def test_the_native_client_sees_when_a_value_was_written() -> None:
 
 def plain(value: Any) -> Any:
     return str(value) if isinstance(value, str) else int(value)
+
+
+SUMMED = [KEYED[0], {"name": "v", "type": "int64", "aggregate": "sum"}]
+
+
+def flags_of(cluster: Cluster) -> list[tuple[int, Any]]:
+    """Return of each stored value of `v` its flags and the value, the latest first."""
+    names, keys = cluster.tables.encode(T, [{"k": 1}])
+    found, shown, (versions,) = cluster.tables.versions(T, keys, names, columns=["v"])
+    data = versioned.encode(versions, found.schema.key_count, shown)
+    count, _, writes, deletes = struct.unpack_from("<4I", data)
+    start = 16 + 8 * (writes + deletes)
+    pieces = [data[start + 24 * place : start + 24 * (place + 1)] for place in range(count)]
+    return [(piece[3], struct.unpack_from("<q", piece, 8)[0]) for piece in pieces]
+
+
+def test_added_values_are_shown_as_they_were_written(cluster: Cluster) -> None:
+    """A versioned lookup aggregates nothing, until a compaction drops what was before (ytlib/
+    table_client/versioned_row_merger.cpp)."""
+    table(cluster, T, SUMMED)
+    for kind, value in (("write", 100), ("add", 5), ("add", -3)):
+        item = {"k": 1, "v": value}
+        cluster.tables.modify_items(T, UPDATE, [item], aggregate=kind == "add")
+    assert flags_of(cluster) == [(1, -3), (1, 5), (0, 100)]
+    assert lookup(cluster, T, {"k": 1}) == [{"k": 1, "v": 102}]
+    cluster.cypress.set(f"{T}/@min_data_ttl", 0)
+    cluster.cypress.set(f"{T}/@max_data_versions", 2)
+    cluster.pass_time(10)
+    assert flags_of(cluster) == [(1, -3), (0, 105)]
+    assert lookup(cluster, T, {"k": 1}) == [{"k": 1, "v": 102}]
+
+
+def test_a_flag_of_a_column_without_a_function_fails_the_commit(cluster: Cluster) -> None:
+    """Source: client/table_client/unversioned_row.cpp, ValidateClientRow."""
+    table(cluster, T, KEYED)
+    key = wire.encode_value(0, wire.INT64, 1)
+    row = wire.from_chunks([key, wire.encode_value(1, wire.STRING, b"a", wire.AGGREGATE)])
+    with pytest.raises(YtError, match='flag is set for value in column "v" which is not'):
+        cluster.tables.modify_rowset(T, wire.join([row]), [0], ["k", "v"])

@@ -228,7 +228,7 @@ def _require_offset(
     current = offset_in(table, table.data.get(key, timestamp))
     if current == expected:
         return
-    seen = [written for written, _, _ in table.data.versions(key) if written <= timestamp]
+    seen = [written for written, *_ in table.data.versions(key) if written <= timestamp]
     raise YtError(
         OFFSET_CONFLICT,
         f"Offset conflict at partition {partition} of consumer {consumer}: "

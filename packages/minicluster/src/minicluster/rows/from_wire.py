@@ -15,6 +15,7 @@ from yt import yson
 
 from ..core.errors import YtError, generic, not_supported
 from . import wire
+from .aggregates import flagged, without_flag
 from .bulk import ByTablet, Expected, UsualRows
 from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
 
@@ -248,10 +249,11 @@ class RowReader:
 
         In a sorted table, columns that it leaves out stay as they are: `insert_rows` without
         `update` fills them with nulls in the client (client/driver/table_commands.cpp,
-        SetTreatMissingAsNull).
+        SetTreatMissingAsNull). Values to be aggregated are an update as well.
         """
         pieces = self._pieces(row)[1] if self.schema.sorted else {}
-        if not self.schema.sorted or len(pieces) == len(self._stored):
+        whole = len(pieces) == len(self._stored) and not any(map(flagged, pieces.values()))
+        if not self.schema.sorted or whole:
             return self._written(row)
         return self.modification(UPDATE, row)
 
@@ -267,7 +269,8 @@ class RowReader:
                 if column.required:
                     raise violation(f'Missing required column "{column.name}" in table schema')
                 pieces[index] = wire.encode_value(index, wire.NULL, None)
-        return WRITE, tablet, wire.from_chunks([pieces[index] for index in self._stored])
+        stored = [without_flag(pieces[index]) for index in self._stored]
+        return WRITE, tablet, wire.from_chunks(stored)
 
     def key_only(self, row: bytes) -> bytes:
         """Return a key's stored form. Raises YtError unless it holds exactly the key columns."""
@@ -318,9 +321,12 @@ class RowReader:
                 raise _duplicate([column.name for column in self.schema.columns], [index] * 2)
             else:
                 column = self.schema.columns[index]
-                if chunk[3] & wire.AGGREGATE:
-                    raise not_supported("aggregate values")
                 check_value(column, kind, value)
+                if flagged(chunk) and not column.aggregate:
+                    raise generic(
+                        f'"aggregate" flag is set for value in column "{column.name}" '
+                        "which is not aggregating"
+                    )
                 if index < keys:
                     require_number(value)
                 if isinstance(value, bytes) and len(value) > wire.MAX_VALUE_LENGTH:

@@ -15,8 +15,8 @@ from typing import Any
 
 from yt import yson
 
-from ..core.errors import YtError, not_supported
-from . import types, wire
+from ..core.errors import YtError, around, not_supported
+from . import aggregates, types, wire
 from .rowset import RowsetColumn
 from .types import MAX_NAME_LENGTH, SCALARS, V3_NAMES, LogicalType, ScalarType
 
@@ -196,6 +196,7 @@ class TableSchema:
                 raise YtError(1, f'Sort order "{column.sort_order}" is not supported')
             if column.sort_order and column.wire_type == wire.COMPOSITE:
                 raise _error(f'Key column "{column.name}" cannot be of type "{column.type}"')
+            _validate_aggregate(column)
             if "expression" in column.extra:
                 raise not_supported("computed columns")
         keys = self.key_count
@@ -250,6 +251,35 @@ class TableSchema:
 
     def rowset_columns(self) -> list[RowsetColumn]:
         return [column.described for column in self.columns]
+
+
+def _validate_aggregate(column: Column) -> None:
+    """Raise YtError for a function that the column cannot have.
+
+    Source: client/table_client/schema.cpp, ValidateColumnSchema; ytlib/table_client/schema.cpp,
+    ValidateAggregatedColumns.
+    """
+    function, name = column.aggregate, f'"{column.name}"'
+    if function is None:
+        return
+    if column.sort_order or function not in aggregates.FUNCTIONS:
+        why = (
+            "Key column cannot be aggregated"
+            if column.sort_order
+            else f'Invalid aggregate function "{function}"'
+        )
+        raise around(f"Error validating schema of column {name}", _error(why))
+    if column.composite or column.type != wire.TYPE_NAMES.get(column.wire_type):
+        raise _error(f'Aggregated column {name} is forbidden to have logical type "{column.type}"')
+    accepted = aggregates.TYPES[function]
+    if column.wire_type not in accepted:
+        expected = ", ".join(wire.TYPE_NAMES[kind] for kind in sorted(accepted))
+        raise _error(
+            f'Argument type mismatch in aggregate function "{function}" from column {name}: '
+            f'expected "{expected}", got "{column.type}"'
+        )
+    if function == "xdelta":
+        raise not_supported("columns with the aggregate function xdelta")
 
 
 def sorted_schema(*columns: tuple[str, str, bool], keys: int) -> TableSchema:

@@ -26,8 +26,8 @@ def encode(
     Each column has at most `limit` versions, and each is a value that was written then.
     """
     rows: list[Row] = [
-        (time, wire.chunks(row) if row is not None else {}, stamps)
-        for time, row, stamps in reversed(versions)
+        (time, (wire.chunks(row) if row is not None else {}) | (added or {}), stamps)
+        for time, row, stamps, added in reversed(versions)
     ]
     last = next((pieces for _, pieces, _ in rows if pieces), {})
     histories = {index: _history(rows, index, limit) for index in last if index >= keys}

@@ -24,6 +24,7 @@ from ..cypress.commands import Cypress
 from ..cypress.model import EXCLUSIVE, Node, Request
 from ..cypress.store import Store
 from ..rows import wire
+from ..rows.aggregates import with_flag
 from ..rows.bulk import ByTablet
 from ..rows.from_wire import DELETE, UPDATE, WRITE, Key, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode
@@ -90,6 +91,18 @@ def _preparing(path: str) -> Iterator[None]:
         raise
     except YtError as error:
         raise around(f"Error preparing rows for table {path}", error) from None
+
+
+def _aggregating(schema: TableSchema, modification: Modification) -> Modification:
+    """Return the write with the flag (client/table_client/value_consumer.cpp, OnMyValue)."""
+    _, tablet, row = modification
+    pieces = row if isinstance(row, dict) else wire.chunks(row)
+    flags = {
+        index: with_flag(piece)
+        for index, piece in pieces.items()
+        if schema.columns[index].aggregate
+    }
+    return UPDATE, tablet, pieces | flags
 
 
 def _require_sorted(path: str, table: Table, kinds: Iterable[int]) -> None:
@@ -232,10 +245,12 @@ class Tables:
         *,
         tx: Transaction | None = None,
         atomicity: str = "full",
+        aggregate: bool = False,
     ) -> None:
         """Modify as `modify` does, by rows or keys given as maps of YSON values.
 
-        `atomicity` is that of the transaction if there is none.
+        `atomicity` is that of the transaction if there is none. With `aggregate`, the values of
+        aggregating columns have the flag, and those that are left out as well.
         """
         node, table = self.dynamic(path)
         reader = ItemReader(table.schema, lambda names: table.reader(names, path))
@@ -243,6 +258,8 @@ class Tables:
             with _preparing(path):
                 _require_sorted(path, table, [kind])
                 given = reader.modifications(kind, items)
+                if aggregate and table.sorted:
+                    given = [_aggregating(table.schema, one) for one in given]
             self._modify(node, table, given, transaction)
 
     def lock_rows(

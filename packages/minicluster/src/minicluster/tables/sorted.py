@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from ..core.errors import generic
-from ..rows.from_wire import Key
+from ..rows.from_wire import Key, Update
 
 # `min_data_ttl` of a table by default, in the seconds of a timestamp's high bits. All versions but
 # the last are dropped when older, so snapshot reads reach back that far (documentation, "sorted
@@ -25,10 +25,12 @@ Stamps = tuple[int, ...]
 """When each column of a row was last written, by the column's index; 0 for a column that was not
 written since the row was deleted."""
 
-Version = tuple[int, bytes | None, Stamps | None]
-"""(commit timestamp, stored row or None for a deletion, stamps or None for a row written whole).
+Version = tuple[int, bytes | None, Stamps | None, Update | None]
+"""(commit timestamp, stored row or None for a deletion, stamps or None for a row written whole,
+values that were aggregated, as they were written).
 
-The row holds all columns, also those that its write left alone: a read looks at one version only.
+The row holds all columns, also those that its write left alone, and aggregated values: a read looks
+at one version only.
 """
 
 
@@ -36,11 +38,19 @@ def stamps_after(
     version: Version | None, written: Container[int], columns: int, timestamp: int
 ) -> Stamps | None:
     """Return the stamps of a row of so many columns after a write of some of them."""
-    before, row, stamps = version or (0, None, None)
+    before, row, stamps, _ = version or (0, None, None, None)
     if stamps is None:
         stamps = (before if row is not None else 0,) * columns
     after = tuple(timestamp if i in written else stamp for i, stamp in enumerate(stamps))
     return None if min(after) == timestamp else after
+
+
+def _drop(versions: list[Version], count: int) -> None:
+    """Drop the oldest versions; what was added to them becomes a plain value, as in a compaction
+    (ytlib/table_client/versioned_row_merger.cpp)."""
+    del versions[:count]
+    if versions and versions[0][3]:
+        versions[0] = (*versions[0][:3], None)
 
 
 class SortedData:
@@ -64,21 +74,22 @@ class SortedData:
         timestamp: int,
         most: int = VERSIONS,
         stamps: Stamps | None = None,
+        added: Update | None = None,
     ) -> None:
         """Add a version; timestamps of one key must grow. `most` versions remain."""
         versions = self._versions.get(key)
         if versions is None:
-            self._versions[key] = [(timestamp, row, stamps)]
+            self._versions[key] = [(timestamp, row, stamps, added)]
             self._order.append(key)
             self._ordered = False
             return
-        versions.append((timestamp, row, stamps))
+        versions.append((timestamp, row, stamps, added))
         horizon = timestamp - _KEEP
         if versions[1][0] < horizon or len(versions) > most:
             drop = max(0, len(versions) - most)
             while drop < len(versions) - 1 and versions[drop + 1][0] < horizon:
                 drop += 1
-            del versions[:drop]
+            _drop(versions, drop)
             self._cut.add(key)
 
     def versions(self, key: Key) -> Sequence[Version]:
@@ -106,7 +117,7 @@ class SortedData:
 
     def get(self, key: Key, timestamp: int | None = None) -> bytes | None:
         """Return the row as a read at that timestamp sees it; the last version for None."""
-        for written, row, _ in reversed(self._versions.get(key, ())):
+        for written, row, _, _ in reversed(self._versions.get(key, ())):
             if timestamp is None or written <= timestamp:
                 return row
         if key in self._cut:
@@ -124,7 +135,7 @@ class SortedData:
             drop = min(old, len(versions) - fewest)
             if drop <= 0:
                 continue
-            del versions[:drop]
+            _drop(versions, drop)
             if versions:
                 self._cut.add(key)
             else:
@@ -168,7 +179,7 @@ class SortedData:
         self._versions, self._order, self._ordered = {}, [], True
         shared: dict[Stamps, Stamps] = {}
         for history in versions.values():
-            timestamp, last, stamps = history[-1]
+            timestamp, last, stamps, _ = history[-1]
             if last is None:
                 continue
             if stamps is not None or None in places:

@@ -26,7 +26,8 @@ from ..core.errors import (
 from ..cypress.commits import Commits
 from ..cypress.model import Node
 from ..cypress.store import Store
-from ..rows import wire
+from ..rows import aggregates, wire
+from ..rows.aggregates import flagged, without_flag
 from ..rows.from_wire import DELETE, Key, Modification, Update, key_reader
 from ..rows.schema import DATA_WEIGHT, TIMESTAMP, TableSchema, violation
 from . import row_locks
@@ -354,12 +355,13 @@ def _apply(buffered: Buffered, timestamp: int, versions: int) -> None:
         rows, data.data_weight = stamped(added, ids_[0], ids_[1], timestamp, data.data_weight)
         data.append(rows, timestamp)
     for key, change in buffered.changed.items():
-        stamps = None
+        stamps = given = None
         if isinstance(change, dict):
             last = table.data.last(key)
             stamps = stamps_after(last, change, len(table.schema.columns), timestamp)
+            given = {index: piece for index, piece in change.items() if flagged(piece)} or None
             change = merged(table.schema, wire.chunks(last[1]) if last and last[1] else {}, change)
-        table.data.put(key, change, timestamp, versions, stamps)
+        table.data.put(key, change, timestamp, versions, stamps, given)
 
 
 def _column_id(schema: TableSchema, name: str) -> int | None:
@@ -368,13 +370,28 @@ def _column_id(schema: TableSchema, name: str) -> int | None:
 
 def merged(schema: TableSchema, old: Update, change: Update) -> bytes:
     """Return the stored row after an update of `old`; columns in neither become null."""
-    pieces = old | change
+    pieces = together(schema, old, change)
     return wire.from_chunks(
         [
-            pieces.get(index) or wire.encode_value(index, wire.NULL, None)
+            without_flag(pieces[index])
+            if index in pieces
+            else wire.encode_value(index, wire.NULL, None)
             for index in range(len(schema.columns))
         ]
     )
+
+
+def together(schema: TableSchema, old: Update, change: Update) -> Update:
+    """Return one update for two, or the pieces of a row after one; values are aggregated.
+
+    Source: ytlib/table_client/row_merger.cpp, TUnversionedRowMerger.
+    """
+    result = old | change
+    for index, piece in change.items():
+        if flagged(piece):
+            function = schema.columns[index].aggregate or ""
+            result[index] = aggregates.added(function, old.get(index), piece)
+    return result
 
 
 def _require_columns(schema: TableSchema, pieces: Update) -> None:
@@ -398,7 +415,7 @@ def changes(
         key = key_of(wire.from_chunks([given[index] for index in range(schema.key_count)]))
         before = fresh.get(key, buffered.changed.get(key, {}))
         if isinstance(before, dict):
-            fresh[key] = before | given
+            fresh[key] = together(schema, before, given)
             continue
         if before is None:
             _require_columns(schema, given)

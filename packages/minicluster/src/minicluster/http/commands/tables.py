@@ -114,8 +114,7 @@ def get_tablet_infos(call: Invocation) -> Any:
     "insert_rows",
     parameters={
         **_WRITE,
-        **read("update"),
-        "aggregate": only(False),
+        **read("update aggregate"),
         "allow_missing_key_columns": only(False),
         "lock_type": only("exclusive"),
     },
@@ -130,7 +129,12 @@ def insert_rows(call: Invocation) -> None:
         raise generic('Cannot use "update" mode for ordered tables')
     kind = UPDATE if update else WRITE
     tables.modify_items(
-        path, kind, call.rows(schema), tx=call.tablet_tx, atomicity=_atomicity(call)
+        path,
+        kind,
+        call.rows(schema),
+        tx=call.tablet_tx,
+        atomicity=_atomicity(call),
+        aggregate=call.flag("aggregate"),
     )
 
 
