@@ -212,3 +212,33 @@ def test_each_function_has_types(client: Any, root: str, function: str, name: st
     """Source: server source, ytlib/table_client/schema.cpp (ValidateAggregatedColumns)"""
     said = refused(client, root, type=name, aggregate=function)
     assert f'Argument type mismatch in aggregate function "{function}" from column "v"' in said
+
+
+def altered(client: Any, table: str, *columns: Row) -> None:
+    client.unmount_table(table, sync=True)
+    schema = yson.to_yson_type([KEY, *columns], attributes={"unique_keys": True})
+    client.alter_table(table, schema=schema)
+    client.mount_table(table, sync=True)
+
+
+@over_http
+def test_a_column_may_get_a_function(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_sorted_dynamic_tables.py
+    (test_aggregate_alter)"""
+    table = make_table(client, f"{root}/t", [KEY, {"name": "v", "type": "int64"}])
+    client.insert_rows(table, [{"k": 1, "v": 100}])
+    altered(client, table, {"name": "v", "type": "int64", "aggregate": "max"})
+    for one in (5, 101):
+        add(client, table, {"k": 1, "v": one})
+    add(client, table, {"k": 2, "v": 7})
+    assert (value(client, table), value(client, table, 2)) == (101, 7)
+
+
+@pytest.mark.parametrize("function", [None, "max"])
+def test_a_function_stays(client: Any, root: str, function: str | None) -> None:
+    """Source: server source, ytlib/table_client/schema.cpp (ValidateColumnSchemaUpdate)"""
+    table = aggregating(client, root, "sum")
+    column: Row = {"name": "v", "type": "int64"} | ({"aggregate": function} if function else {})
+    with pytest.raises(yt.YtError, match='Aggregate mode mismatch for column "v"') as caught:
+        altered(client, table, column, {"name": "w", "type": "string"})
+    assert caught.value.contains_code(316)

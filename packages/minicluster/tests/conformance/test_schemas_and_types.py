@@ -363,3 +363,49 @@ def test_a_mounted_table_is_not_altered(client: Any, root: str) -> None:
     with pytest.raises(yt.YtError):
         client.alter_table(table, schema=schema)
     assert len(client.get(f"{table}/@schema")) == 2
+
+
+A: Row = {"name": "a", "type": "int64"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([{"name": "b", "type": "int64"}], 'Cannot remove column "a" from a strict schema'),
+        ([{"name": "a", "type": "string"}], 'Type mismatch for column "a"'),
+        ([{"name": "a", "type": "string"}], 'physical type from "int64" to "string"'),
+        ([{"name": "a", "type": "int32"}], 'Type mismatch for column "a"'),
+        ([{**A, "required": True}], 'Type mismatch for column "a"'),
+        ([A, {"name": "b", "type": "int64", "required": True}], "insert a new required column"),
+        ([{**A, "sort_order": "ascending"}, {"name": "b", "type": "int64"}], "sorted to ordered"),
+    ],
+)
+def test_a_dynamic_table_keeps_its_columns(
+    client: Any, root: str, columns: list[Row], message: str
+) -> None:
+    """Source: server source, ytlib/table_client/schema.cpp (ValidateTableSchemaUpdate);
+    server/master/table_server/table_node_proxy.cpp (Alter: not even while it is empty)"""
+    path = f"{root}/t"
+    client.create("table", path, attributes={"dynamic": True, "schema": [A]})
+    with pytest.raises(yt.YtError, match=message):
+        client.alter_table(path, schema=columns)
+    client.alter_table(path, schema=[{"name": "b", "type": "int64"}, A])
+
+
+def test_a_static_table_may_lose_its_order(client: Any, root: str) -> None:
+    """Source: server source, ytlib/table_client/schema.cpp (ValidateColumnsMatch)"""
+    path = f"{root}/t"
+    columns = [{**A, "sort_order": "ascending"}, {"name": "b", "type": "int64"}]
+    client.create("table", path, attributes={"schema": columns})
+    client.write_table(path, [{"a": 1, "b": 2}, {"a": 2, "b": 1}])
+    with pytest.raises(yt.YtError, match=r"Cannot change position of a key column|Sort order"):
+        client.alter_table(path, schema=[{**columns[1], "sort_order": "ascending"}, columns[0]])
+    client.alter_table(path, schema=[columns[1], A])
+    assert list(client.read_table(path)) == [{"b": 2, "a": 1}, {"b": 1, "a": 2}]
+    with pytest.raises(yt.YtError, match="from unsorted to sorted") as caught:
+        client.alter_table(path, schema=[columns[0], columns[1]])
+    assert caught.value.contains_code(316)
+    client.alter_table(
+        path, schema=yson.to_yson_type([columns[1], A], attributes={"strict": False})
+    )
+    assert not client.get(f"{path}/@schema").attributes["strict"]

@@ -403,7 +403,7 @@ def test_columns_can_be_added_and_reordered(cluster: Cluster) -> None:
         (KEYED[:2], 'Cannot remove column "n" from a strict schema'),
         ([*KEYED, {"name": "x", "type": "int64", "required": True}], "new required column"),
         ([*KEYED[:2], {"name": "n", "type": "string"}], 'Type mismatch for column "n"'),
-        ([{"name": "k", "type": "int64"}, *KEYED[1:]], "from sorted to unsorted"),
+        ([{"name": "k", "type": "int64"}, *KEYED[1:]], "from sorted to ordered"),
     ],
 )
 def test_refused_schema_changes(

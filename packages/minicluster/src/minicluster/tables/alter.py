@@ -18,7 +18,6 @@ from .sorted import SortedData
 from .table import Table, Tablet
 
 INCOMPATIBLE_SCHEMAS = 316
-WHY_INCOMPATIBLE = 314
 
 
 def set_schema(table: Table, new: TableSchema) -> None:
@@ -26,48 +25,109 @@ def set_schema(table: Table, new: TableSchema) -> None:
     if table.dynamic:
         new.validate_dynamic()
     stored = static.all_rows(table)
+    if stored or table.dynamic:  # a dynamic table is never taken for an empty one
+        _check(table.schema, new, table.dynamic)
     if stored:
-        _check(table.schema, new)
         _rewrite(table, new)
     table.static_names = []
     table.set_schema(new)
     table.schema_mode = "strong"
 
 
-def _incompatible(message: str) -> YtError:
-    why = YtError(WHY_INCOMPATIBLE, message)
-    return YtError(INCOMPATIBLE_SCHEMAS, "Table schemas are incompatible", inner=[why])
+def _check(old: TableSchema, new: TableSchema, dynamic: bool) -> None:
+    """Raise YtError unless rows of the old schema are rows of the new one.
+
+    Source: ytlib/table_client/schema.cpp, ValidateTableSchemaUpdate.
+    """
+    try:
+        _check_tables(old, new, dynamic)
+    except YtError as error:
+        raise YtError(
+            INCOMPATIBLE_SCHEMAS,
+            "Table schemas are incompatible",
+            {"old_schema": old.to_yson(), "new_schema": new.to_yson()},
+            [error],
+        ) from None
 
 
-def _check(old: TableSchema, new: TableSchema) -> None:
-    if old.sorted and not new.sorted:
-        raise _incompatible("Cannot change schema from sorted to unsorted")
+def _check_tables(old: TableSchema, new: TableSchema, dynamic: bool) -> None:
+    if dynamic and old.sorted != new.sorted:
+        raise generic("Cannot change dynamic table type from sorted to ordered or vice versa")
     if new.sorted and not old.sorted:
-        raise _incompatible("Cannot change schema from unsorted to sorted")
+        raise generic("Cannot change schema from unsorted to sorted")
+    for name, before, after in (
+        ("strict", old.strict, new.strict),
+        ("unique_keys", old.unique_keys, new.unique_keys),
+    ):
+        if after and not before:
+            raise generic(f'Changing "{name}" from "false" to "true" is not allowed')
     if old.strict and not new.strict:
-        raise _incompatible('Changing "strict" from "true" to "false" is not supported here')
-    if new.strict and not old.strict:
-        raise _incompatible('Changing "strict" from "false" to "true" is not allowed')
-    if new.unique_keys and not old.unique_keys:
-        raise _incompatible('Changing "unique_keys" from "false" to "true" is not allowed')
-    if new.key_columns[: old.key_count] != old.key_columns:
-        raise _incompatible("Key columns cannot be removed or change their places")
-    for column in old.columns:
-        changed = new.find(column.name)
-        if changed is None:
-            raise _incompatible(f'Cannot remove column "{column.name}" from a strict schema')
-        if not _widens(column, changed):
-            raise _incompatible(
-                f'Type mismatch for column "{column.name}": '
-                f'old "{column.type}", new "{changed.type}"'
+        if old.columns != new.columns:
+            raise generic(
+                'Changing columns is not allowed while changing "strict" from "true" to "false"'
             )
-        if changed.required and not column.required:
-            raise _incompatible(f'Cannot make column "{column.name}" required')
+        return
+    _check_columns(old, new)
     for column in new.columns:
         if column.required and old.find(column.name) is None:
-            raise _incompatible(
+            raise generic(
                 f'Cannot insert a new required column "{column.name}" into a non-empty table'
             )
+
+
+def _check_columns(old: TableSchema, new: TableSchema) -> None:
+    if old.strict:
+        for column in old.columns:
+            if new.find(column.name) is None:
+                raise generic(f'Cannot remove column "{column.name}" from a strict schema')
+    else:
+        for column in new.columns:
+            if old.find(column.name) is None:
+                raise generic(f'Cannot insert a new column "{column.name}" into non-strict schema')
+    places = {column.name: index for index, column in enumerate(new.columns)}
+    kept = 0
+    for index, column in enumerate(old.columns):
+        changed = new.find(column.name)
+        if changed is None:
+            continue
+        _check_column(column, changed)
+        if column.sort_order and changed.sort_order:
+            if places[column.name] != index:
+                raise generic(
+                    f'Cannot change position of a key column "{column.name}": '
+                    f"old {index}, new {places[column.name]}"
+                )
+            kept = index + 1
+    if kept < old.key_count and new.unique_keys:
+        raise generic("Table cannot have unique keys since some of its key columns were removed")
+
+
+def _check_column(old: Column, new: Column) -> None:
+    """Raise YtError unless the values of the old column are values of the new one."""
+    name = f'"{old.name}"'
+    if not _widens(old, new) or (new.required and not old.required):
+        why = _type_mismatch(old, new)
+        raise YtError(
+            INCOMPATIBLE_SCHEMAS, f"Type mismatch for column {name}", inner=[generic(why)]
+        )
+    for what, before, after in (
+        ("Sort order mismatch for column", old.sort_order, new.sort_order),
+        ("Aggregate mode mismatch for column", old.aggregate, new.aggregate),
+    ):
+        introduced = before is None if what.startswith("Aggregate") else after is None
+        if before != after and not introduced:
+            raise YtError(
+                INCOMPATIBLE_SCHEMAS, f'{what} {name}: old "{before}", new "{after or ""}"'
+            )
+
+
+def _type_mismatch(old: Column, new: Column) -> str:
+    if old.wire_type != new.wire_type:
+        before, after = (wire.TYPE_NAMES[column.wire_type] for column in (old, new))
+        return f'Cannot change physical type from "{before}" to "{after}"'
+    if new.required and not old.required:
+        return f'Cannot make column "{old.name}" required'
+    return f'Type "{old.type}" is incompatible with type "{new.type}"'
 
 
 def _widens(old: Column, new: Column) -> bool:
