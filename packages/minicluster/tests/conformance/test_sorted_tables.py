@@ -9,7 +9,7 @@ import pytest
 import yt.wrapper as yt
 from yt.wrapper.errors import YtResponseError
 
-from packages.minicluster.tests.conformance.conftest import Row, eventually, make_table
+from packages.minicluster.tests.conformance.conftest import Row, eventually, make_table, over_http
 from tests.support import codes
 
 KEYED: list[Row] = [
@@ -44,6 +44,34 @@ def test_a_missing_row_is_left_out_or_kept_as_null(client: Any, table: str) -> N
     row = {"k": 1, "v": "a", "n": None}
     assert lookup(client, table, 0, 1) == [row]
     assert lookup(client, table, 0, 1, keep_missing_rows=True) == [None, row]
+
+
+def test_a_partial_answer_keeps_no_missing_rows(client: Any, table: str) -> None:
+    """Source: server source, ytlib/api/native/client_dynamic_tables_impl.cpp (DoLookupRowsOnce)"""
+    with pytest.raises(yt.YtError, match="cannot be used together"):
+        lookup(client, table, 1, keep_missing_rows=True, enable_partial_result=True)
+    assert lookup(client, table, 1, enable_partial_result=True) == []
+
+
+def test_a_null_in_an_optional_key_column_finds_its_row(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_sorted_dynamic_tables.py
+    (test_key_filter_with_schema_alter)"""
+    keys = [{"name": name, "type": "int64", "sort_order": "ascending"} for name in ("a", "b")]
+    table = make_table(client, f"{root}/nulls", [*keys, {"name": "v", "type": "string"}])
+    client.insert_rows(table, [{"a": 1, "b": None, "v": "null"}, {"a": 1, "b": 0, "v": "zero"}])
+    found = client.lookup_rows(table, [{"a": 1, "b": None}, {"a": 1, "b": 0}])
+    assert [row["v"] for row in found] == ["null", "zero"]
+
+
+@over_http
+def test_a_null_in_a_required_key_column_fails_the_lookup(client: Any, root: str) -> None:
+    """Source: server source, client/table_client/unversioned_row.cpp (ValidateValueType)"""
+    key = {"name": "k", "type": "int64", "sort_order": "ascending", "required": True}
+    table = make_table(client, f"{root}/strict", [key, {"name": "v", "type": "string"}])
+    client.insert_rows(table, [{"k": 1, "v": "a"}])
+    with pytest.raises(yt.YtError, match='"k" cannot have "null" value') as caught:
+        list(client.lookup_rows(table, [{"k": 1}, {"k": None}]))
+    assert caught.value.contains_code(codes.SCHEMA_VIOLATION)
 
 
 def test_only_the_columns_asked_for_come(client: Any, table: str) -> None:

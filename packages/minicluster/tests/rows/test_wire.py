@@ -82,7 +82,7 @@ def test_trailing_bytes_are_refused() -> None:
     ids=["row count", "value count", "type", "length"],
 )
 def test_absurd_headers_are_refused(rowset: bytes) -> None:
-    with pytest.raises(YtError, match="Malformed rowset"):
+    with pytest.raises(YtError, match=r"Malformed rowset|Too many rows"):
         wire.split(rowset)
 
 
@@ -137,3 +137,11 @@ def test_rows_as_maps_keep_unsigned_apart_and_parse_any() -> None:
     assert found is not None
     assert isinstance(found["u"], yson.YsonUint64)
     assert found == {"u": 3, "y": {b"a": [1]}, "s": b"x"}
+
+
+def test_a_rowset_has_no_more_rows_than_a_server_takes() -> None:
+    """Source: client/table_client/unversioned_row.cpp, ValidateRowCount."""
+    count = 5 * 1024 * 1024 + 1
+    with pytest.raises(YtError, match=f"Too many rows in rowset: actual {count}") as caught:
+        wire.split(count.to_bytes(8, "little"))
+    assert caught.value.code == 319

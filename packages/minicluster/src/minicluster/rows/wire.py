@@ -45,6 +45,8 @@ FIXED = frozenset({INT64, UINT64, DOUBLE, BOOLEAN})
 # Limits of the real server on a row of a dynamic table (client/table_client/public.h).
 MAX_VALUES_PER_ROW = 1024
 TOO_MANY_VALUES_IN_ROW = 321
+MAX_ROWS_PER_ROWSET = 5 * 1024 * 1024
+TOO_MANY_ROWS_IN_ROWSET = 319
 MAX_VALUE_LENGTH = 16 << 20
 """Of a string, an any or a composite, in bytes."""
 
@@ -122,7 +124,17 @@ def row_count(words: Sequence[int]) -> int:
     """Return the number of rows that a rowset claims to have. Raises YtError."""
     if not words:
         raise malformed("the row count is missing")
+    require_row_count(words[0])
     return words[0]
+
+
+def require_row_count(count: int) -> None:
+    """Raise YtError for more rows than a rowset may have (ValidateRowCount)."""
+    if count > MAX_ROWS_PER_ROWSET:
+        raise YtError(
+            TOO_MANY_ROWS_IN_ROWSET,
+            f"Too many rows in rowset: actual {count}, limit {MAX_ROWS_PER_ROWSET}",
+        )
 
 
 def require_end(words: Sequence[int], position: int) -> None:

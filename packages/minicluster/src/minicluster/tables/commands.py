@@ -93,6 +93,17 @@ def _preparing(path: str) -> Iterator[None]:
         raise around(f"Error preparing rows for table {path}", error) from None
 
 
+def require_lookup(partial: bool, keep_missing: bool) -> None:
+    """Raise YtError for options that contradict each other; nothing is partial here otherwise.
+
+    Source: ytlib/api/native/client_dynamic_tables_impl.cpp, DoLookupRowsOnce.
+    """
+    if partial and keep_missing:
+        raise generic(
+            'Options "enable_partial_result" and "keep_missing_rows" cannot be used together'
+        )
+
+
 def _aggregating(schema: TableSchema, modification: Modification) -> Modification:
     """Return the write with the flag (client/table_client/value_consumer.cpp, OnMyValue)."""
     _, tablet, row = modification
@@ -404,6 +415,7 @@ class Tables:
         self, node: Node, table: Table, keys: Sequence[bytes | None], names: Sequence[str]
     ) -> Iterator[Key]:
         """Yield the keys of rows that may be read now."""
+        wire.require_row_count(len(keys))
         reader = table.reader(names, node.path)
         for written in keys:
             if written is None:

@@ -23,6 +23,7 @@ from ...rows.from_wire import DELETE, UPDATE, WRITE
 from ...rows.from_yson import require_keys
 from ...rows.named import shown
 from ...tables import row_locks
+from ...tables.commands import require_lookup
 from ..registry import STRUCTURED, TABULAR, Invocation, WithParameters, command
 
 _TABLETS = read("path first_tablet_index last_tablet_index")
@@ -200,9 +201,8 @@ def _keys(call: Invocation) -> list[dict[str, Any]]:
     "lookup_rows",
     parameters={
         **_SNAPSHOT,
-        **read("path column_names keep_missing_rows"),
+        **read("path column_names keep_missing_rows enable_partial_result"),
         "cached_sync_replicas_timeout": NO_REPLICAS,
-        "enable_partial_result": WHOLE,
         "table_writer": TUNING,
         "versioned": only(False),
     },
@@ -212,6 +212,7 @@ def _keys(call: Invocation) -> list[dict[str, Any]]:
 )
 def lookup_rows(call: Invocation) -> Any:
     path, tables = call.path(), call.cluster.tables
+    require_lookup(call.flag("enable_partial_result"), call.flag("keep_missing_rows"))
     names, keys = tables.encode(path, _keys(call))
     rowset = tables.lookup(
         path,

@@ -8,6 +8,7 @@ from typing import Any
 from ...control.parameters import NO_REPLICAS, NO_UDF, TUNING, WHOLE, Harmless, each, only, read
 from ...query import select
 from ...rows import wire
+from ...tables.commands import require_lookup
 from ...tables.row_locks import Taken, from_bits
 from .. import rowsets, versioned
 from ..bus import Part
@@ -80,9 +81,8 @@ def _locks(message: Any) -> list[Taken]:
 @method(
     "LookupRows",
     parameters={
-        **read("path timestamp columns keep_missing_rows rowset_descriptor"),
+        **read("path timestamp columns keep_missing_rows enable_partial_result rowset_descriptor"),
         "allow_missing_key_columns": only(False),
-        "enable_partial_result": WHOLE,
         **each("execution_pool multiplexing_band use_lookup_cache", TUNING),
         "replica_consistency": NO_REPLICAS,
         "retention_timestamp": only(0),
@@ -90,6 +90,7 @@ def _locks(message: Any) -> list[Taken]:
 )
 def lookup_rows(call: Invocation) -> Sequence[Part]:
     message = call.message
+    require_lookup(message.enable_partial_result, message.keep_missing_rows)
     names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
     rowset = call.cluster.tables.lookup(
         text(message.path),
@@ -105,9 +106,11 @@ def lookup_rows(call: Invocation) -> Sequence[Part]:
 @method(
     "VersionedLookupRows",
     parameters={
-        **read("path timestamp columns keep_missing_rows rowset_descriptor retention_config"),
+        **read(
+            "path timestamp columns keep_missing_rows enable_partial_result rowset_descriptor "
+            "retention_config"
+        ),
         "allow_missing_key_columns": only(False),
-        "enable_partial_result": WHOLE,
         **each("execution_pool multiplexing_band use_lookup_cache", TUNING),
         "replica_consistency": NO_REPLICAS,
     },
@@ -115,6 +118,7 @@ def lookup_rows(call: Invocation) -> Sequence[Part]:
 def versioned_lookup_rows(call: Invocation) -> Sequence[Part]:
     """Answer with the versions of rows; with a retention config, with as many as it keeps."""
     message = call.message
+    require_lookup(message.enable_partial_result, message.keep_missing_rows)
     names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
     wanted = [text(name) for name in message.columns] or None
     limit = (
