@@ -87,7 +87,10 @@ def _of_everything(context: JobContext) -> dict[str, Any]:
         state=job_status.StateSize(3, 10, 1_700_000_000_000, StoreFigures(7, 8, 9)),
         static=job_status.UnpublishedTables(1, []),
     )
-    late: list[prometheus.Sample] = [("ytstream_rows_late_total", {}, 1.0)]
+    late: list[prometheus.Sample] = [
+        ("ytstream_rows_late_total", {}, 1.0),
+        ("ytstream_rows_without_event_time_total", {}, 1.0),
+    ]
     made = prometheus.metrics_of("job", [*prometheus.samples(context, found), *late])
     return {family.name: family for family in made}
 

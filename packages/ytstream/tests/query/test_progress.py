@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ytstream.job import REJECTED
-from ytstream.ledger.ledger_rows import BatchRow, Head
+from ytstream.ledger.ledger_rows import BatchRow, Head, Totals, added
 from ytstream.ledger.offsets import Queue
 from ytstream.log import GrowthThresholds
 from ytstream.query.batch_log import BatchReport
@@ -53,14 +53,16 @@ def _report(
     written: Mapping[str, int],
     rejected: Mapping[str, int] | None = None,
     late: int = 0,
+    without_time: int = 0,
 ) -> BatchReport:
     """Return what batch ``batch`` of epoch 3 has left, which stands at row 90 of partition B:1."""
     now = datetime.now(UTC)
     ends: dict[str, dict[int, int]] = {A: {}, B: {1: 90}}
     for path, rows in ranges.items():
         ends[path] |= {partition: end for partition, (_, end) in rows.items()}
-    done = BatchRow(ranges, written, now, now, late=late)
-    return BatchReport(Head(3, folder=3, batch=batch, ends=ends), done, rejected or {})
+    done = BatchRow(ranges, written, now, now, late=late, without_time=without_time)
+    head = Head(3, folder=3, batch=batch, ends=ends, totals=added(Totals(), done))
+    return BatchReport(head, done, rejected or {})
 
 
 def _outcomes(reports: dict[int, BatchReport]) -> BatchOutcomes:
@@ -130,6 +132,22 @@ def test_rows_that_are_in_no_output_are_a_warning(caplog: pytest.LogCaptureFixtu
         ("job", WARNING, "batch 3-1: read 9 · output 4 · rejected 0 · late 5 · 0.02 s"),
         ("job", INFO, "batch 3-2: read 9 · output 9 · rejected 0 · 0.02 s"),
     ]
+
+
+def test_rows_without_an_event_time_are_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """With what to do about them, until their number has doubled."""
+    query, _ = _query(*(_progress(n, addBatch=1, triggerExecution=20) for n in range(3)))
+    counts = {0: 3, 1: 0, 2: 4}
+    rows = {A: {0: (0, 9)}}
+    reports = {
+        n: _report(n, rows, {"output": 5}, without_time=count) for n, count in counts.items()
+    }
+    with caplog.at_level("WARNING", "job"):
+        ProgressMonitor(query, 3, 1, _outcomes(reports)).report()
+    first, remedy, last = caplog.messages
+    assert "without event time 3" in first
+    assert '"date_time IS NULL", keeps them in `rejected`' in remedy
+    assert "without event time 4" in last
 
 
 def test_what_transform_observes_has_lines_of_its_own(caplog: pytest.LogCaptureFixture) -> None:

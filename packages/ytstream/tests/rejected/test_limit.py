@@ -441,6 +441,27 @@ def test_few_late_rows_are_counted_and_pass(stream_of: StreamOf) -> None:
     assert [row["state"] for row in _batches(stream)][-1] == {"late": FEW}
 
 
+@pytest.mark.parametrize("processing", ["window", "deduplicate"])
+def test_rows_without_an_event_time_are_counted(stream_of: StreamOf, processing: str) -> None:
+    """No rule of REJECT keeps them out. Spark drops them from windows, and forgets their ids."""
+    stream = stream_of("transactional", processing)
+    transform, has_time = stream.context.job.transform, F.col("auction") % 3 != 0
+
+    def without_times(rows: DataFrame) -> DataFrame:
+        made = transform(rows.withColumn("date_time", F.when(has_time, F.col("date_time"))))
+        given = {name: F.coalesce(name, F.now()) for name in made.columns if name == "date_time"}
+        return made.withColumns(given)  # where the output has the column, it is required
+
+    stream.redeclare(transform=without_times)
+    stream.send(60)
+    stream.drain()
+    wanted = sum(int(row["auction"]) % 3 == 0 for row in stream.sent)
+    assert 0 < wanted < 30
+    found = [int((row["state"] or {}).get("without_time", 0)) for row in _batches(stream)]
+    assert sum(found) == wanted == head_of(stream).totals.without_time
+    assert "without an event time in the last" in status(stream.context)
+
+
 # -- the limit -----------------------------------------------------------------------------------
 
 
@@ -462,6 +483,13 @@ def test_few_late_rows_are_counted_and_pass(stream_of: StreamOf) -> None:
             SkippedRows(late=31, watermark=4_102_444_800_000, newest=1_699_990_000_000),
             0.2,
             " ahead of this host's clock); reject_limit",
+        ),
+        # Those of deduplicate are in the output.
+        (SkippedRows(without_time=31), 0.2, None),
+        (
+            SkippedRows(without_time=31, dropped_without_time=31),
+            0.2,
+            "31 without an event time; reject_limit",
         ),
         (SkippedRows(late=31), 0.2, "or widen the watermark"),
         (SkippedRows({"early": 30}), 0.2, "compare this host's clock, which says 20"),

@@ -78,14 +78,15 @@ def _facts(
     starts = "" if head.epoch == last.epoch else f"; epoch {head.epoch} has none yet"
     totals = head.totals
     rejected = [f"{rows:,} {reason}" for reason, rows in sorted(totals.rejected.items())]
-    late = [f"{totals.late:,} {series.LATE}"] if totals.late else []
+    others = {series.LATE: totals.late, series.WITHOUT_TIME: totals.without_time}
+    left_out = [f"{rows:,} {reason}" for reason, rows in others.items() if rows]
     facts = {
         "last batch": f"{last.name}, ended {age} before{starts}",
         "process": f"epoch {head.epoch}, {head.owner}",
         "batches": f"{head.number:,} since the ledger was made; {totals.seconds:,.0f} s of work",
         "rows read": f"{totals.read:,}",
         "rows written": ", ".join(f"{rows:,} {name}" for name, rows in totals.written.items()),
-        "rejected": ", ".join([*rejected, *late]),
+        "rejected": ", ".join([*rejected, *left_out]),
     }
     listed = element(body, "dl")
     for name, text in facts.items():

@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 
 from ..status.job_status import FinishedBatch
 
-#: Under this name rows behind the watermark are shown among the rejected ones.
+#: Under these names rows that Spark leaves out are shown among the rejected ones.
 LATE = "behind the watermark"
+WITHOUT_TIME = "without an event time"
 
 
 @dataclass
@@ -73,7 +74,8 @@ def bins(
 def rejected(batch: FinishedBatch) -> Mapping[str, int]:
     """Return the rows of a batch that are in no output, by reason."""
     kept_out = {reason: rows for reason, rows in batch.rejected.items() if rows}
-    return kept_out | ({LATE: batch.late} if batch.late else {})
+    others = {LATE: batch.late, WITHOUT_TIME: batch.without_time}
+    return kept_out | {reason: rows for reason, rows in others.items() if rows}
 
 
 def reasons(found: Sequence[TimeBin], most: int) -> list[str]:

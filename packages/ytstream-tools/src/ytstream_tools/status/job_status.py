@@ -90,6 +90,8 @@ class FinishedBatch:
     ranges: Mapping[str, Mapping[int, tuple[int, int]]]
     #: The most rows of a partition that it could read; 0: `max_rows_per_partition`.
     limit: int = 0
+    #: Rows without an event time.
+    without_time: int = 0
 
     @property
     def name(self) -> str:
@@ -263,6 +265,7 @@ def done(row: LedgerRow) -> FinishedBatch:
         ledger_rows.late_of(row),
         ledger_rows.ranges_of(row),
         ledger_rows.limit_of(row),
+        ledger_rows.without_time_of(row),
     )
 
 

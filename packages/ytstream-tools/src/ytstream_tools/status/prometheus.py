@@ -42,6 +42,7 @@ HELP: Mapping[str, str] = {
     "ytstream_rows_written_total": "Rows that batches have written, by output.",
     "ytstream_rows_rejected_total": "Rejected rows, by reason.",
     "ytstream_rows_late_total": "Rows behind the watermark, which are in no output.",
+    "ytstream_rows_without_event_time_total": "Rows without an event time, not kept out by REJECT.",
     "ytstream_batches_total": "Completed batches.",
     "ytstream_batch_seconds_total": "Seconds that batches have taken.",
     "ytstream_last_batch_seconds": "Seconds that the last batch has taken.",
@@ -120,6 +121,7 @@ def _of_batches(context: JobContext, found: JobStatus) -> Iterator[Sample]:
         yield "ytstream_rows_rejected_total", {"reason": reason}, totals.rejected.get(reason, 0)
     if job.kind.is_stateful:
         yield "ytstream_rows_late_total", {}, totals.late
+        yield "ytstream_rows_without_event_time_total", {}, totals.without_time
     yield "ytstream_batch_seconds_total", {}, totals.seconds
     if found.age is not None:
         yield "ytstream_last_batch_seconds", {}, found.batches[-1].seconds

@@ -89,6 +89,7 @@ def _batch(one: FinishedBatch) -> Mapping[str, Any]:
         "rows_written": dict(one.written),
         "rejected": dict(one.rejected),
         "late": one.late,
+        "without_event_time": one.without_time,
     }
 
 

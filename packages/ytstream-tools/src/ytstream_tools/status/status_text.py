@@ -87,6 +87,11 @@ def _batches(context: JobContext, found: JobStatus) -> Iterator[str]:
     yield table(header, [_line(batch, outputs, late) for batch in found.recent])
     yield ""
     yield _speed(found.recent)
+    if without_time := sum(batch.without_time for batch in found.batches):
+        yield (
+            f"without an event time in the last {counted(len(found.batches), 'batch')}: "
+            f"{without_time}; a rule of REJECT keeps such rows in `rejected`"
+        )
     if found.rejected:
         reasons = [f"{rows} {reason}" for reason, rows in sorted(found.rejected.items())]
         yield f"rejected in the last {counted(len(found.batches), 'batch')}: {', '.join(reasons)}"

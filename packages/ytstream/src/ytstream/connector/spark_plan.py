@@ -232,6 +232,16 @@ def late_watermark(execution: Any, name: str) -> int | None:
     return int(marks[-1].get()) if marks and marks[-1].isDefined() else None
 
 
+def oldest_event_time(execution: Any) -> int | None:
+    """Return the oldest event time that a watermark has seen, in milliseconds; None without one.
+
+    As Spark sees it, which takes null for 0.
+    """
+    nodes = Node(execution.executedPlan()).walk()
+    watermarks = [node.jvm for node in nodes if node.name == "EventTimeWatermarkExec"]
+    return min((int(one.eventTimeStats().value().min()) for one in watermarks), default=None)
+
+
 def observations(execution: Any, names: Iterable[str]) -> dict[str, tuple[Any, ...]]:
     """Return those of the named observations that an execution has made: numbers and texts."""
     metrics = execution.observedMetrics()

@@ -55,6 +55,8 @@ class Totals:
     late: int = 0
     #: Seconds of work.
     seconds: float = 0.0
+    #: Rows without an event time that REJECT has not kept out.
+    without_time: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,8 @@ class BatchRow:
     #: The most rows of a partition that it could read, where `batch_seconds` has chosen them; 0:
     #: `max_rows_per_partition`.
     limit: int = 0
+    #: How many rows had no event time; a job that groups by time has them in no output.
+    without_time: int = 0
 
     @property
     def read(self) -> int:
@@ -157,6 +161,7 @@ def added(totals: Totals, done: BatchRow) -> Totals:
         _sums(totals.rejected, done.rejected),
         totals.late + done.late,
         totals.seconds + (done.ended - done.started).total_seconds(),
+        totals.without_time + done.without_time,
     )
 
 
@@ -228,6 +233,12 @@ def late_of(row: Mapping[str, Any]) -> int:
     """Return how many rows of a batch were behind the watermark."""
     state = row["state"]
     return int(state.get("late", 0)) if isinstance(state, Mapping) else 0
+
+
+def without_time_of(row: Mapping[str, Any]) -> int:
+    """Return how many rows of a batch had no event time."""
+    state = row["state"]
+    return int(state.get("without_time", 0)) if isinstance(state, Mapping) else 0
 
 
 def limit_of(row: Mapping[str, Any]) -> int:
@@ -411,6 +422,7 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         **({"tables": dict(done.tables)} if done.tables else {}),
         **({"late": done.late} if done.late else {}),
         **({"limit": done.limit} if done.limit else {}),
+        **({"without_time": done.without_time} if done.without_time else {}),
         **({"rejected": dict(done.rejected)} if any(done.rejected.values()) else {}),
     }
     return {
@@ -459,6 +471,7 @@ def _totals(found: Mapping[str, Any]) -> Totals:
         _counts(found.get("rejected", {})),
         int(found.get("late", 0)),
         float(found.get("seconds", 0.0)),
+        int(found.get("without_time", 0)),
     )
 
 

@@ -51,6 +51,7 @@ from ..recovery import spark_logs
 from ..recovery.epoch import Epoch, verify_epoch
 from ..rejected.late_rows import LateRows, late_rows
 from ..rejected.limit import SkippedRows, rejected, verify_limit
+from ..rejected.rows_without_time import RowsWithoutTime, rows_without_time
 from ..rejected.writer import RejectedRowsWriter
 from ..spark import state_metrics
 from ..spark.spark_errors import cause
@@ -297,11 +298,15 @@ class Batch:
 
     def _skipped(self, batch: MicroBatch, metrics: BatchMetrics) -> SkippedRows:
         """Count the rows that the batch skips; the late ones are read again for this."""
-        job, late = self.context.job, LateRows()
+        job, late, without_time = self.context.job, LateRows(), RowsWithoutTime()
         if job.kind.is_stateful:
             late = late_rows(batch.rows, batch.plan, self.tablets.java)
+            without_time = rows_without_time(batch.rows, batch.plan, self.tablets.java)
         counts = rejected(metrics.rejected, job)
-        return SkippedRows(counts, late.count, late.watermark, late.newest)
+        return SkippedRows(
+            counts, late.count, without_time.count, without_time.dropped, late.watermark,
+            late.newest,
+        )  # fmt: skip
 
     def _verify_limit(self, skipped: SkippedRows, planned: Ranges) -> None:
         read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
@@ -350,7 +355,7 @@ class Batch:
         tables = self.static_tables.tables(number)
         done = BatchRow(
             pairs, written, batch.started, datetime.now(UTC), tables, skipped.late,
-            dict(skipped.rejected or {}), self.pace.rows if self.pace else 0,
+            dict(skipped.rejected or {}), self.pace.rows if self.pace else 0, skipped.without_time,
         )  # fmt: skip
         rows, store = _state(batch) if job.kind.is_stateful else (None, None)
         after = batch_commit.moved(verified.head, number, verified.planned, rows, store)

@@ -38,6 +38,8 @@ class BatchReport:
             parts[place] += f" ({', '.join(reasons)})"
         if done.late:
             parts.append(f"late {done.late:,}")
+        if done.without_time:
+            parts.append(f"without event time {done.without_time:,}")
         if (rows := self.lag(queues, most)) is not None:
             parts.append(f"lag {rows:,}")
         parts.append(f"{seconds:.2f} s")

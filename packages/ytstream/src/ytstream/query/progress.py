@@ -15,6 +15,12 @@ from ..log import GrowthThresholds, say, warn
 from ..spark.state_metrics import keys_of, remarks
 from .batch_outcome import BatchOutcomes
 
+#: What to do about rows without an event time.
+_WITHOUT_TIME = (
+    "rows without an event time are in no window, and their repeats are not recognized: a rule of "
+    'REJECT in transform.py, such as "date_time IS NULL", keeps them in `rejected`'
+)
+
 
 @dataclass
 class ProgressMonitor:
@@ -56,7 +62,11 @@ class ProgressMonitor:
             if report is not None and not report.is_empty:
                 seconds = facts["durationMs"].get("triggerExecution", 0) / 1000
                 line = report.line(self.queues(), self.most, seconds)
-                (warn if report.done.late else say)(line)  # late rows are in no output
+                is_odd = report.done.late or report.done.without_time  # perhaps in no output
+                (warn if is_odd else say)(line)
+                total = report.head.totals.without_time
+                if report.done.without_time and self.said.is_new("without time", total, 1):
+                    warn(f"{name}: {_WITHOUT_TIME}")
             for line in _observed(facts):
                 say(f"{name}: {line}")
             warnings = self.warnings(keys_of(facts) or 0)

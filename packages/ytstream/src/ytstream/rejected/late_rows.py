@@ -46,30 +46,30 @@ def late_rows(rows: DataFrame, execution: Any, java: Java) -> LateRows:
     plan = analysed_by(execution)
     if watermark is None or any(node.name == "CTERelationRef" for node in plan.walk()):
         return LateRows(dropped, watermark)
-    groupings = _groupings(plan)
+    grouped = groupings(plan)
     try:
-        places = groupings or _watermarks(plan)
+        places = grouped or watermarks(plan)
         found = [_counted(rows, *place, watermark, java) for place in places]
     except AnalysisException:  # Spark says so before it reads a row
         return LateRows(dropped, watermark)
     newest = max((each.newest for each in found if each.newest is not None), default=None)
-    count = sum(each.count for each in found) if groupings else 0
+    count = sum(each.count for each in found) if grouped else 0
     return LateRows(max(dropped, count), watermark, newest)
 
 
-def _groupings(node: Node) -> list[tuple[Node, int]]:
+def groupings(node: Node) -> list[tuple[Node, int]]:
     """Return what groups rows of the queues by the time of a watermark, and the time's column.
 
     Rows that are grouped above another operator are not theirs.
     """
-    below = [found for child in node.children for found in _groupings(child)]
+    below = [found for child in node.children for found in groupings(child)]
     is_grouping = node.name in ("Aggregate", "Distinct") and node.is_streaming
     groups = node.groups if is_grouping else []
     times = [group.column for group in groups if group.has_watermark]
     return below or [(node, time) for time in times[:1] if time is not None]
 
 
-def _watermarks(plan: Node) -> list[tuple[Node, int]]:
+def watermarks(plan: Node) -> list[tuple[Node, int]]:
     """Return what sets a watermark, and the time's column: for operators that group no rows."""
     nodes = [node for node in plan.walk() if node.name == "EventTimeWatermark"]
     times = [(node, node.expressions[0].column) for node in nodes]

@@ -28,6 +28,9 @@ class SkippedRows:
     #: Reason -> rows. None: not counted, since Spark has found that no row can come out at all.
     rejected: Mapping[str, int] | None = field(default_factory=dict)
     late: int = 0
+    #: Rows without an event time, and how many of them are in no output.
+    without_time: int = 0
+    dropped_without_time: int = 0
     #: The watermark that they lay behind and the time of the newest of them, in milliseconds since
     #: 1970; None: not known.
     watermark: int | None = None
@@ -36,7 +39,7 @@ class SkippedRows:
     @property
     def count(self) -> int:
         """How many rows these are."""
-        return sum((self.rejected or {}).values()) + self.late
+        return sum((self.rejected or {}).values()) + self.late + self.dropped_without_time
 
 
 def rejected(figures: Sequence[Any] | None, job: Job) -> dict[str, int] | None:
@@ -60,6 +63,11 @@ def verify_limit(found: SkippedRows, read: int, limit: float, job: Job) -> None:
     reasons = {reason: n for reason, n in (found.rejected or {}).items() if n}
     told = [f"{n} {reason}" for reason, n in reasons.items()]
     told += [f"{found.late} behind the watermark{_lag(found)}"] if found.late else []
+    told += (
+        [f"{found.dropped_without_time} without an event time"]
+        if found.dropped_without_time
+        else []
+    )
     remedies = ["check the newest rows of the queues, and correct their producer"]
     if any(_CLOCK.search(job.reject[reason]) for reason in reasons):
         remedies.append(
