@@ -36,6 +36,11 @@ PLACES = (
     ("README.md", r"\| `spark_version` \| .* \| (?=\|)", f"| `spark_version` | {_CODE} | "),
     ("docs/support.md", r"\| Spark \| .*", f"| Spark | {', '.join(SPARK_VERSIONS)} | {_PINS} |"),
     ("docs/faq.md", r"Spark [\d., and]+ with (?=SPYT)", f"Spark {_TEXT} with "),
+    (
+        "packages/ytstream/src/ytstream/settings/job_rules.toml",
+        r"spark_versions = \[.*\]",
+        f"spark_versions = [{_QUOTED}]",
+    ),
     ("packages/ytstream/pyproject.toml", r"pyspark>=[\d.]+,<[\d.]+", _range()),
     ("packages/minicluster/pyproject.toml", r"pyspark>=[\d.]+,<[\d.]+", _range()),
 )

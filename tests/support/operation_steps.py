@@ -15,9 +15,9 @@ from ytstream.cluster import operation
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
-from ytstream.provisioning import job_objects
+from ytstream.provisioning import cluster_spark, job_objects
 from ytstream.settings.resources import sizes_of
-from ytstream_tools.submitting import launch_plan, preflight
+from ytstream_tools.submitting import preflight
 from ytstream_tools.submitting.launch_plan import LaunchPlan
 
 ME = "//home/spark"
@@ -74,7 +74,7 @@ def ended(context: JobContext, id_: str) -> operation.Operation:
 def _publish_spyt(made: JobContext) -> None:
     """Make what a submit looks for: configurations, a release, a distribution."""
     client: Any = made.client
-    version = launch_plan.spark_version(made.settings).replace(".", "/")
+    version = cluster_spark.spark_version(made.settings).replace(".", "/")
     package = f"{ME}/spyt/releases/2.11.2/spyt-package.zip"
     release = f"{ME}/conf/releases/{made.settings.spyt_version}/spark-launch-conf"
     for path in (package, f"{ME}/distrib/{version}/spark.tgz"):

@@ -1,4 +1,4 @@
-"""A checkpoint that holds offsets alone: losses that the job survives, with Spark.
+"""Losses in a checkpoint that the job survives, with Spark.
 
 test_start plays more of them, without it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.helpers import StreamOf, refusal, sampled
+from tests.support.helpers import StreamOf, another_process, refusal, sampled
 
 pytestmark = pytest.mark.spark
 
@@ -41,4 +41,15 @@ def test_a_lost_checkpoint_loses_and_repeats_nothing(stream_of: StreamOf, guaran
     stream.client.remove(stream.folder, recursive=True)
     stream.send(200)
     stream.drain()
+    assert stream.is_exact()
+
+
+def test_a_state_goes_on_though_the_querys_id_is_lost(stream_of: StreamOf) -> None:
+    """Spark 4.2 refuses such a checkpoint (SPARK-55058)."""
+    stream = stream_of("transactional", "aggregate")
+    stream.send(200)
+    stream.drain()
+    stream.client.remove(f"{stream.folder}/metadata")
+    stream.send(200)
+    another_process(stream).close()
     assert stream.is_exact()

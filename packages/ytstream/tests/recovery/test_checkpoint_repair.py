@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -72,6 +74,15 @@ def _tree(client: Client, settings: Settings, epoch: int = 2) -> dict[str, Any]:
 def _names(context: JobContext, log: str) -> list[int]:
     folder = path_of(context.settings, 2)
     return spark_logs.numbers(context.client, f"{folder}/{log}")
+
+
+def test_a_checkpoint_without_the_querys_id_gets_one(context: JobContext) -> None:
+    """Spark 4.2 refuses a log of offsets without it."""
+    _lay(context, {4: {0: 10}}, (4,))
+    context.client.remove(f"{path_of(context.settings, 1)}/metadata")
+    _make(context, 4, {0: 10}, {0: 10})
+    text = context.client.read_file(f"{path_of(context.settings, 2)}/metadata").read()
+    assert UUID(json.loads(text)["id"])
 
 
 @pytest.mark.parametrize(

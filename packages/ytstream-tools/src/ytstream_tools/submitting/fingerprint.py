@@ -9,7 +9,9 @@ from pathlib import Path
 from uuid import uuid4
 from zipfile import ZipFile
 
-from .launch_plan import LaunchPlan, spark_version
+from ytstream.provisioning.cluster_spark import spark_version
+
+from .launch_plan import LaunchPlan
 from .spark_submit import given
 
 #: spark.redaction.regex of SPYT's spark-defaults.conf.

@@ -18,6 +18,7 @@ from ytstream.declaration.archive import archive
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
+from ytstream.provisioning.cluster_spark import spark_version
 from ytstream.settings import environment, toml_file
 from ytstream.settings.job_settings import ROCKSDB, Settings
 from ytstream.settings.plain_path import plain_file
@@ -211,11 +212,6 @@ def shown(plan: LaunchPlan) -> str:
             table(("file", "bytes", "from"), files),
         )
     )
-
-
-def spark_version(settings: Settings) -> str:
-    """Return the version of the Spark distribution that the cluster has to have."""
-    return settings.spark_confs.get("spark.ytsaurus.spark.version", version_of("pyspark"))
 
 
 def release_folder() -> str:

@@ -15,12 +15,12 @@ from ytstream.declaration.archive import verify_imports
 from ytstream.errors import JobError, OutageError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger.positions import owner_of, read_head
-from ytstream.provisioning import job_objects
+from ytstream.provisioning import cluster_spark, job_objects
 from ytstream.recovery.lock import InstanceLock
 from ytstream.settings.addresses import is_loopback
-from ytstream.settings.spark_conf import SPARK_DISTRIBUTIONS, SPYT_CONF, SPYT_RELEASES
+from ytstream.settings.spark_conf import SPYT_CONF, SPYT_RELEASES
 
-from .launch_plan import ENVIRONMENT, LaunchPlan, release_folder, spark_version
+from .launch_plan import ENVIRONMENT, LaunchPlan, release_folder
 
 #: What is wrong, and what to do.
 Problem = tuple[str, str]
@@ -98,7 +98,7 @@ def _python(plan: LaunchPlan) -> Iterator[Problem]:
 
 
 def _spyt(plan: LaunchPlan) -> Iterator[Problem]:
-    """Look for SPYT's global configuration, its release, and the Spark distribution."""
+    """Look for SPYT's global configuration, its release, and the job's Spark."""
     client, confs = plan.context.client, plan.settings.spark_confs
     path = confs.get("spark.ytsaurus.config.global.path", SPYT_CONF)
     if not client.exists(path) or "environment" not in client.get(path):
@@ -116,12 +116,7 @@ def _spyt(plan: LaunchPlan) -> Iterator[Problem]:
         for file in client.get(release).get("file_paths", []):
             if not client.exists(str(file)):
                 yield f"SPYT {version} is not complete: no {file}", _ADMINISTRATORS
-    distributions = confs.get("spark.ytsaurus.distributives.path", SPARK_DISTRIBUTIONS)
-    spark = spark_version(plan.settings)
-    folder = "/".join([distributions, *spark.split(".")[:3]])
-    files = [*map(str, client.list(folder))] if client.exists(folder) else []
-    if not any(file.endswith(".tgz") for file in files):
-        yield f"Spark {spark} is not on the cluster: no .tgz in {folder}", _ADMINISTRATORS
+    yield from cluster_spark.problems(client, plan.settings)
 
 
 def _pool(plan: LaunchPlan) -> Iterator[Problem]:

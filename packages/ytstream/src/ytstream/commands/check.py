@@ -7,7 +7,7 @@ from ..declaration import archive, reject_conditions
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
-from ..provisioning import capacity, job_objects, permissions, retention
+from ..provisioning import capacity, cluster_spark, job_objects, permissions, retention
 from ..recovery import start
 from ..version import version_of
 from .command import Command, RequiredTables
@@ -32,6 +32,9 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
         reject_conditions.remarks(context.job.reject, context.settings.spark_confs),
     ):
         print(f"remark: {remark}")
+    if cluster_spark.is_told(context.client, context.settings):
+        for problem, remedy in cluster_spark.problems(context.client, context.settings):
+            print(f"remark: {problem}\n  -> {remedy}")
     for note in start.preview(context):
         print(f"at the next start: {note}")
     if not context.settings.submit.brings_packages:

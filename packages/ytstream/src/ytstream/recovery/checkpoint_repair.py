@@ -4,6 +4,9 @@ An older driver keeps the folder it knows. In a shared one SPYT, cleaning up aft
 would remove its successor's commits (MicroBatchExecutionDecorators: ``CommitLog.purgeAfter``).
 """
 
+import json
+from uuid import uuid4
+
 from yt.common import YtError
 
 from ..cluster.client import Client, cluster_name
@@ -43,6 +46,7 @@ def new_folder(
         for part in _PARTS:
             if client.exists(f"{source}/{part}"):
                 client.copy(f"{source}/{part}", f"{path}/{part}")
+        _name_query(client, path)
         _repair(client, path, head, dict(zip(settings.queues, rows, strict=True)))
     return head.batch
 
@@ -58,6 +62,16 @@ def remove_old(client: Client, settings: Settings, epoch: int, kept: int | None)
                 client.remove(f"{settings.checkpoint}/{name}", recursive=True, force=True)
             except YtError:
                 continue
+
+
+def _name_query(client: Client, path: str) -> None:
+    """Give the query an id if the checkpoint has lost it.
+
+    Spark makes a new one, and from 4.2 on refuses a log of offsets without one
+    (STREAMING_CHECKPOINT_MISSING_METADATA_FILE, SPARK-55058). The job knows its batches by epochs.
+    """
+    if not client.exists(f"{path}/metadata"):
+        client.write_file(f"{path}/metadata", json.dumps({"id": str(uuid4())}).encode())
 
 
 def _repair(client: Client, path: str, head: Head, rows: ByQueue) -> None:
