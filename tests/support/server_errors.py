@@ -102,3 +102,8 @@ def is_http(method: str) -> bool:
 def unavailable(method: str) -> Error:
     """Return what a proxy without its cluster answers to a request."""
     return UNAVAILABLE_BY_HTTP if is_http(method) else UNAVAILABLE
+
+
+def token_expired(method: str) -> Error:
+    """Return what a proxy answers to a request whose token has expired."""
+    return TOKEN_BY_HTTP if is_http(method) else TOKEN

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -19,9 +19,11 @@ from typing import Any
 
 from minicluster.client.operations import Job, Operation
 from minicluster.release import node
-from tests.faults.operations.cluster import ALIAS, FINAL, NotDoneError, Site
+from tests.faults.operations.cluster import ALIAS, FINAL, PATIENCE_SECONDS, NotDoneError, Site
+from tests.support import server_errors
 from tests.support.light import WITHOUT_SPARK
 from ytstream.ledger import positions
+from ytstream.log import Event, events_in
 from ytstream.recovery import spark_logs
 from ytstream.recovery.checkpoint_repair import path_of
 from ytstream_tools.demo.crash_scenario import drained
@@ -240,6 +242,54 @@ def scheduler_away(here: Site) -> dict[str, Any]:
     here.send(ROWS)
     here.wait_drained()
     return {"seconds": seconds, "attempts": attempts, **_end(here)}
+
+
+def cluster_stumbles(here: Site) -> dict[str, Any]:
+    """The cluster stumbles while an executor uploads state, again and again. The job waits."""
+    _start(here)
+    seconds = {name: _stumbled(here, *stumble) for name, stumble in STUMBLES.items()}
+    driver = here.driver()
+    found = {"each": seconds, "seconds": max(seconds.values()), "attempts": len(driver.jobs)}
+    said = "\n".join(here.stderr(driver, job) for job in driver.jobs)
+    return {**found, "failures": events_in(said, Event.FAILURE), **_end(here)}
+
+
+#: What happens to the first file of a batch's state, what lasts from then on, and for how long.
+STUMBLES: dict[str, tuple[dict[str, Any], Sequence[dict[str, Any]], float]] = {
+    "refused": ({"action": "fail", "error": server_errors.UNAVAILABLE}, (), 0),
+    "dropped": ({"action": "hang_up"}, (), 0),
+    "lost reply": ({"action": "lose_reply"}, (), 0),
+    "away": ({"action": "hang_up"}, ({"action": "hang_up"},), 1.5),
+    "full": (
+        {"action": "fail", "error": server_errors.FULL_CHUNKS},
+        tuple(
+            {"action": "fail", "method": method, "error": error}
+            for method, error in server_errors.FULL.items()
+        ),
+        60,
+    ),
+    "away for long": ({"action": "hang_up"}, ({"action": "hang_up"},), AWAY_SECONDS),
+}
+
+
+def _stumbled(
+    here: Site, first: dict[str, Any], lasting: Sequence[dict[str, Any]], length: float
+) -> int:
+    """Let a fault begin with a write of state; return the seconds from its end to a batch."""
+    faults = here.cluster.client.faults
+    where = {"path": f"{here.context.settings.checkpoint}/*/state/*"}
+    rule = faults.add(method="WriteFile", where=where, **first)
+    rules = [rule, *(faults.add(times=None, armed_by=rule, **order) for order in lasting)]
+    here.send(ROWS)
+    faults.wait(rule, timeout=PATIENCE_SECONDS)
+    time.sleep(length)
+    for one in rules:
+        faults.remove(one)
+    fault = Fault.now(here)
+    here.wait("a batch", lambda: fault.is_over(here) or here.driver().state in FINAL)
+    seconds = fault.seconds()
+    here.wait_drained()
+    return seconds
 
 
 def driver_killed_twice(here: Site) -> dict[str, Any]:
@@ -575,6 +625,7 @@ SCENES: dict[str, Scene] = {
         executors_operation_aborted,
         executors_operation_completed,
         scheduler_away,
+        cluster_stumbles,
         driver_killed_twice,
         driver_superseded,
         import_fails,

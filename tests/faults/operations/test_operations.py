@@ -194,6 +194,7 @@ def test_a_job_reads_its_queues_to_the_end(
         ("executors_operation_aborted", "transactional", "window", SPARK),
         ("executors_operation_completed", "transactional", "map", SPARK),
         ("scheduler_away", "transactional", "map", SPARK),
+        ("cluster_stumbles", "transactional", "window", SPARK),
         ("driver_killed_twice", "transactional", "map", SPARK),
         ("driver_superseded", "transactional", "map", SPARK),
     ],
@@ -218,6 +219,8 @@ def test_no_fault_breaks_the_guarantee(
         assert found["ended"] == "completed"  # a success for YTsaurus: it starts no driver again
     if scene == "scheduler_away":
         assert found["attempts"] == 1
+    if scene == "cluster_stumbles":
+        assert (found["attempts"], found["failures"]) == (1, 0), found
     if scene == "driver_killed_twice":
         assert [re.findall(r"\d+", line) for line in found["pauses"]] == [["1", "5"], ["2", "10"]]
     if scene == "driver_superseded":

@@ -18,8 +18,9 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
-from tests.faults.sweep import cases, lanes, page, results, summary
+from tests.faults.sweep import cases, counts, lanes, page, results, summary
 from tests.faults.sweep.play import HELD, NOT_HELD
 from tests.faults.sweep.results import BUILD
 from tests.faults.sweep.scene import SEED
@@ -48,11 +49,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="also cases that have a result")
     parser.add_argument("--results", type=Path, default=results.RESULTS, help="where lines go")
     given = parser.parse_args(words)
-    wanted = cases.chosen(given.only, cases.all_cases())
+    # A name may be of a case that the proof leaves out.
+    wanted = cases.chosen(given.only, cases.of_proof())
+    wanted = wanted or cases.chosen(given.only, cases.all_cases())
     if not wanted:
         parser.error(f"no case has {given.only!r} in its name; --list shows all names")
-    if not given.only:
-        wanted = cases.distinct(wanted)
     if given.sample:
         wanted = sample(wanted, given.sample)
     if given.list:
@@ -68,23 +69,31 @@ def main(words: Sequence[str] | None = None) -> int:
     # Ends like Ctrl-C, so that no worker outlives it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        verdicts = _played(wanted, given.lanes, given.results, bool(given.only), given.minutes)
+        lines = _played(wanted, given.lanes, given.results, bool(given.only), given.minutes)
     except KeyboardInterrupt:
         console.print("Interrupted. The results until here are kept.")
         return 130
-    for of, found in verdicts.items():
-        told_of = ", ".join(f"{count} {verdict}" for verdict, count in sorted(found.items()))
-        console.print(f"{of}: {told_of}")
+    jobs = [line for line in lines if line.of == results.PROOF]
+    for of, found in (("jobs", jobs), ("control", [line for line in lines if line not in jobs])):
+        if found:
+            console.print(_table(of, found))
     if given.results == results.RESULTS:
         _summarise()
-    jobs = verdicts.get(results.PROOF, Counter())
-    return exit_code(jobs)
+    return exit_code(Counter(line.verdict for line in jobs))
 
 
 def exit_code(jobs: Counter[str]) -> int:
     """Return 1 for verdicts with one that counts against the job, and where no case held."""
     is_wrong = any(jobs[verdict] for verdict in NOT_HELD)
     return int(is_wrong or (jobs.total() > 0 and not jobs[HELD]))
+
+
+def _table(of: str, lines: Sequence[results.Line]) -> Table:
+    """Return what came of the cases, by fault."""
+    table = Table(*counts.TALLIED, title=f"{len(lines)} cases: {of}")
+    for row in counts.tally(lines):
+        table.add_row(*row)
+    return table
 
 
 def sample(wanted: Sequence[cases.Case], count: int) -> list[cases.Case]:
@@ -131,11 +140,11 @@ def _summarise() -> None:
 
 def _played(
     wanted: list[cases.Case], count: int, path: Path, has_history: bool, minutes: float
-) -> dict[str, Counter[str]]:
-    """Play the cases; return the number of each verdict, of jobs and of the control."""
-    verdicts: dict[str, Counter[str]] = {}
+) -> list[results.Line]:
+    """Play the cases; return their results."""
+    lines: list[results.Line] = []
     held = 0
-    counted = {case.name for case in cases.distinct(wanted)}
+    counted = {case.name for case in cases.of_proof()}
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -149,8 +158,7 @@ def _played(
             nonlocal held
             if line.case in counted:
                 results.append(line, path)
-            of = results.PROOF if line.of == results.PROOF else "control"
-            verdicts.setdefault(of, Counter())[line.verdict] += 1
+            lines.append(line)
             held += line.verdict == HELD
             progress.advance(task)
             progress.update(task, description=f"cases ({held} held)")
@@ -166,7 +174,7 @@ def _played(
             timer.start()
         lanes.run(board, min(count, len(wanted)), BUILD, heard, *[HISTORY][: int(has_history)])
     console.print(*board.problems, sep="\n")
-    return verdicts
+    return lines
 
 
 if __name__ == "__main__":

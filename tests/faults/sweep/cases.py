@@ -7,14 +7,29 @@ recording does not have is a case that is missed, and not one that holds.
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from tests.faults.sweep.points import COMMITS
-from tests.faults.sweep.variants import LISTINGS, VARIANTS, Variant
-from ytstream.settings.job_settings import OWN
+from tests.faults.sweep.points import COMMITS, LAST, MIDDLE, WRITES
+from tests.faults.sweep.variants import (
+    JOBS,
+    LISTINGS,
+    STUMBLING,
+    VARIANTS,
+    Variant,
+    variant_of,
+)  # fmt: skip
+from tests.support.examples import STATEFUL
+from tests.support.server_errors import FULL as NEED_SPACE
+from tests.support.server_errors import is_http
+from ytstream.errors.error_codes import ErrorCode
+from ytstream.settings.job_settings import OWN, ROCKSDB
 
 POINTS = Path(__file__).with_name("points.json")
 
@@ -30,6 +45,13 @@ REMOUNTED, RESHARDED, ALTERED = "remounted", "resharded", "altered"
 #: What happens to the cluster, or to the output, while a request is under way.
 OF_CLUSTER = (AWAY, SLOW, PROXY, FULL_DISK)
 OF_TABLE = (REMOUNTED, RESHARDED, ALTERED)
+#: What a cluster does that stumbles; a job with state meets it at each class of its requests.
+AWAY_LONG, FULL_LONG, TOKEN = "cluster-away-600-s", "disk-full-60-s", "token-expired"
+STUMBLES = (REFUSED, DROPPED, LOST_REPLY, AWAY, AWAY_LONG, FULL_LONG, TOKEN)
+#: After these a job has to end, with this code. Whatever else ends it counts against it.
+MUST_END: Mapping[str, tuple[ErrorCode, str]] = {
+    TOKEN: (ErrorCode.TOKEN, "only a person can renew a token"),
+}
 #: When a commit whose connection broke is applied, in the life after it.
 LATE = ("late-before-raise", "late-raised", "late-in-start", "late-begun", "late-first-batch")
 THEN = "+"
@@ -51,6 +73,9 @@ FAULTS: Mapping[str, str] = {
     SLOW: "each request takes 0.2 s more for 6 s, from the request on",
     PROXY: "the RPC proxy, one of two, ends and is started again",
     FULL_DISK: "the account's disk space is used up for 1.5 s: what needs space fails",
+    AWAY_LONG: "the cluster is unavailable until the job waits for it and 600 s have passed",
+    FULL_LONG: "the account's disk space is used up for 60 s",
+    TOKEN: "the token has expired, so every request fails: the job must end",
     REMOUNTED: "the output is unmounted and mounted",
     RESHARDED: "the output is unmounted, gets one more tablet, and is mounted",
     ALTERED: "the output is unmounted, gets one more column, and is mounted",
@@ -91,6 +116,9 @@ FIRST = (
     ("CommitTransaction", "ledger", KILLED_AFTER),
 )
 _STARTS = ("restart-raise", "restart-begin", "restart-open")
+#: What an object is for a class: a kind of files of a checkpoint, or a node with its attributes.
+_FILES = re.compile(r"(?:checkpoint/N/)?(state/.*_metadata|[^/@]+)")
+_STEPS = (*_STARTS, *(name.removeprefix("re") for name in _STARTS))
 #: The listing has no ledger: its batch is over with an entry of Spark's log and a commit of SPYT's.
 #: Its rows are in a transaction until then, or each write of them is.
 FIRST_OF_LISTINGS = {
@@ -129,9 +157,28 @@ class Case:
         """The place of the point."""
         return self.point.partition(":")[0]
 
+    @property
+    def class_(self) -> tuple[str, str, str]:
+        """The class of the request: of a start, a restart or a batch, the method, and the object.
+
+        Reads of one object by one protocol are a class. So are requests about files of one kind.
+        """
+        stage = self.place.partition("-")[0] if self.place in _STEPS else "batch"
+        method, _, about = self.point.partition(":")[2].partition("~")[0].partition(".")
+        file = _FILES.match(about)
+        read = "read by HTTP" if is_http(method) else "read by RPC"
+        return stage, method if method in WRITES else read, file[1] if file else about
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """What is played together in a stumble, two by two."""
+        which = self.point.partition("~")[2] or "first"
+        parts = (self.variant.store, self.variant.connector, which, self.fault)
+        return [*combinations(parts, 2), ("place", self.place)]
+
 
 def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[Case]:
-    """Yield the cases of a variant whose recorded run has these points."""
+    """Yield the cases of a variant whose recorded run has these points, but for stumbles."""
     known = [point for point in points if _is_played(variant, point)]
     for point in known:
         name = str(point["name"])
@@ -164,6 +211,9 @@ def _first(variant: Variant) -> Sequence[tuple[str, str, str]]:
 def _is_played(variant: Variant, point: Mapping[str, Any]) -> bool:
     """Return whether the variant has cases at that point."""
     place = point["place"]
+    is_chosen = "~" not in point["name"] or (point["is_write"] and _which(point) == LAST)
+    if not is_chosen or variant.store != ROCKSDB:
+        return False
     if not variant.is_stateful:
         return not variant.is_listing or place in _OF_LISTINGS
     # With two queues, the files of the state are those of one queue.
@@ -215,21 +265,73 @@ def _committed(variant: Variant) -> str:
     return "consumer" if variant.guarantee == "transactional" else "output"
 
 
-def all_cases(points: Mapping[str, Iterable[Mapping[str, Any]]] | None = None) -> list[Case]:
+Points = Mapping[str, Iterable[Mapping[str, Any]]]
+
+
+def all_cases(points: Points | None = None) -> list[Case]:
     """Return every case, variant by variant."""
-    known = points if points is not None else load_points()
-    return [
+    known = points if points is not None else _known_points()
+    found = (
         case
-        for variant in (*VARIANTS, *LISTINGS)
-        for case in cases_of(variant, known.get(variant.name, ()))
-    ]
+        for variant in (*JOBS, *LISTINGS)
+        for case in (
+            *cases_of(variant, known.get(variant.name, ())),
+            *_stumbles(variant, known),
+        )
+    )
+    return [*dict.fromkeys(found)]
 
 
-def distinct(
-    cases: Iterable[Case], points: Mapping[str, Iterable[Mapping[str, Any]]] | None = None
-) -> list[Case]:
-    """Return the cases but the kills before a request that leave what a kill after another does."""
-    known = points if points is not None else load_points()
+def _stumbles(variant: Variant, points: Points) -> Iterator[Case]:
+    """Yield what a variant meets of a cluster that stumbles: every fault at every point."""
+    for point in points.get(variant.name, ()) if variant in STUMBLING else ():
+        if "#" not in point["object"]:  # an id differs each time
+            yield from (Case(variant, str(point["name"]), fault) for fault in _stumbles_at(point))
+
+
+def _stumbles_at(point: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the stumbles that a request can meet."""
+    for fault in STUMBLES:
+        # A read without a reply is as if it had not been applied.
+        is_lost = fault == LOST_REPLY and not point["is_write"]
+        is_without_data = fault == FULL_LONG and point["method"] not in NEED_SPACE
+        if not (is_lost or is_without_data):
+            yield fault
+
+
+def covering(points: Points) -> set[Case]:
+    """Return the stumbles that `make proof` plays.
+
+    Each processing type meets each of its faults at each class of request once. The variants and
+    the points of a class take turns, so that each pair of a store, a connector, a position and a
+    fault is played for each type, and each place.
+    """
+    found: set[Case] = set()
+    for processing in STATEFUL:
+        classes: dict[tuple[str, ...], list[Case]] = {}
+        for variant in STUMBLING:
+            if variant.processing == processing:
+                for case in _stumbles(variant, points):
+                    classes.setdefault((*case.class_, case.fault), []).append(case)
+        played: Counter[tuple[str, str]] = Counter()
+        for key in sorted(classes):
+            least = min(classes[key], key=lambda case: sum(played[pair] for pair in case.pairs))
+            played.update(least.pairs)
+            found.add(least)
+    return found
+
+
+def distinct(cases: Iterable[Case], points: Points | None = None) -> list[Case]:
+    """Return the cases that `make proof` plays.
+
+    Left out are the kills before a request that leave what a kill after another does, and stumbles
+    that are not in covering().
+    """
+    known = points if points is not None else _known_points()
+    covered = covering(known) if points is not None else _covered()
+    kept = covered.union(
+        case for variant in STUMBLING for case in cases_of(variant, known.get(variant.name, ()))
+    )
     doubles = {
         (variant, str(point["name"]))
         for variant, found in known.items()
@@ -239,10 +341,34 @@ def distinct(
     return [
         case
         for case in cases
-        if case.fault != KILLED_BEFORE
-        or case.second
-        or (case.variant.name, case.point) not in doubles
+        if (case in kept or not (case.fault in STUMBLES and case.variant in STUMBLING))
+        and (
+            case.fault != KILLED_BEFORE
+            or case.second
+            or (case.variant.name, case.point) not in doubles
+        )
     ]
+
+
+def _which(point: Mapping[str, Any]) -> str:
+    """Return which one of its class a point is."""
+    return str(point["name"]).partition("~")[2]
+
+
+@cache
+def _known_points() -> dict[str, list[dict[str, Any]]]:
+    return load_points()
+
+
+@cache
+def _covered() -> set[Case]:
+    return covering(_known_points())
+
+
+@cache
+def of_proof() -> Sequence[Case]:
+    """Return the cases that `make proof` plays, variant by variant."""
+    return tuple(distinct(all_cases()))
 
 
 def load_points() -> dict[str, list[dict[str, Any]]]:
@@ -255,7 +381,7 @@ def load_points() -> dict[str, list[dict[str, Any]]]:
 
 
 def _point(name: str, flags: str, after: str) -> dict[str, Any]:
-    place, _, about = name.removesuffix("~last").partition(":")
+    place, _, about = name.partition("~")[0].partition(":")
     method, _, found = about.partition(".")
     return {
         "name": name, "place": place, "method": method, "object": found,
@@ -273,7 +399,9 @@ def save_points(found: Mapping[str, list[dict[str, Any]]]) -> None:
     masks: dict[tuple[str, str, str], int] = {}
     for number, variant in enumerate(sorted(found)):
         for point in found[variant]:
-            if point["is_write"] or (variant in FULL and point["place"] in _READS):
+            is_read = variant in FULL and point["place"] in _READS and "~" not in point["name"]
+            is_written = point["is_write"] and _which(point) != MIDDLE
+            if is_written or is_read or variant_of(variant) in STUMBLING:
                 flags = "w" * point["is_write"] + "t" * point["in_transaction"]
                 key = (point["name"], flags, point["after"])
                 masks[key] = masks.get(key, 0) | 1 << number

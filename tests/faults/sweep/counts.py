@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from statistics import median
 
 from tests.faults.sweep import cases
+from tests.faults.sweep.play import VERDICTS
 from tests.faults.sweep.results import CONTROL, Line
-from tests.faults.sweep.variants import LISTINGS, VARIANTS
+from tests.faults.sweep.variants import JOBS, LISTINGS
 
 #: Columns of the table: a short name, and the faults that it counts.
 GROUPS: Mapping[str, Sequence[str]] = {
@@ -16,14 +18,14 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "killed after": (cases.KILLED_AFTER,),
     "overtaken": (cases.OVERTAKEN,),
     "two kills": ("second",),
-    "refused": (cases.REFUSED,),
+    "refused": (cases.REFUSED, cases.TOKEN),
     "dropped": (cases.DROPPED,),
     "lost reply": (cases.LOST_REPLY,),
     "applied late": cases.LATE,
     "paused": (cases.PAUSED,),
     "transaction gone": (cases.GONE,),
     "clock off": (cases.CLOCK,),
-    "cluster away": cases.OF_CLUSTER,
+    "cluster away": (*cases.OF_CLUSTER, cases.AWAY_LONG, cases.FULL_LONG),
     "output remounted": cases.OF_TABLE,
 }
 
@@ -68,7 +70,7 @@ def added(cells: Iterable[Cell]) -> Cell:
 def table(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
     """Return the cells by variant and group, in the order of the variants."""
     rows: dict[str, dict[str, Cell]] = {}
-    places = {variant.name: place for place, variant in enumerate((*VARIANTS, *LISTINGS))}
+    places = {variant.name: place for place, variant in enumerate((*JOBS, *LISTINGS))}
     for variant in sorted({line.variant for line in lines}, key=places.__getitem__):
         own = [line for line in lines if line.variant == variant]
         rows[variant] = {
@@ -81,6 +83,31 @@ def table(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
 def control(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
     """Return the cells of the listing."""
     return table([line for line in lines if line.of.startswith(CONTROL)])
+
+
+#: What tally() shows of each fault.
+TALLIED = ("fault", "cases", *VERDICTS, "lost", "repeated", "worst, s", "failures")
+
+
+def tally(lines: Sequence[Line]) -> list[tuple[str, ...]]:
+    """Return by fault how often each verdict was given, and what it took.
+
+    ``worst`` is the longest time from the end of a fault to the next commit of a batch.
+    """
+    found = []
+    for fault in sorted({line.fault for line in lines}, key=[*cases.FAULTS].index):
+        own = [line for line in lines if line.fault == fault]
+        verdicts = Counter(line.verdict for line in own)
+        figures = (
+            len(own),
+            *(verdicts[verdict] for verdict in VERDICTS),
+            sum(line.lost for line in own),
+            sum(line.repeated for line in own),
+            max(line.resumed for line in own),
+            sum(line.failures for line in own),
+        )
+        found.append((fault, *map(str, figures)))
+    return found
 
 
 def recovery(lines: Sequence[Line]) -> dict[str, tuple[float, float]]:

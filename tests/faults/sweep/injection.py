@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from minicluster.client import Entry, Fault
+from minicluster.http.commands import COMMANDS
 from tests.faults.sweep import cases
 from tests.faults.sweep.life import Life, StalledError, end_queries, until
 from tests.faults.sweep.playing import MissedError, Play
@@ -20,7 +21,9 @@ from ytstream.recovery.lock import LOCK_SECONDS
 
 #: The longest life of a transaction: SPYT's.
 _TRANSACTION_SECONDS = 310
-_AWAY_SECONDS = 1.5
+_AWAY_SECONDS, _FULL_SECONDS = 1.5, 60.0
+#: A long absence, and the times that a driver finds the cluster away until it only waits.
+_ABSENT_SECONDS, _ROUNDS = 600.0, 3
 _SLOW_SECONDS = 6.0
 #: How long a fault may take to come; a start on a busy machine is slow.
 _HIT_SECONDS = 60.0
@@ -122,19 +125,21 @@ def _living(play: Play, point: Point, life: Recorded) -> int:
     rows = play.output_rows()
     fault = play.case.fault
     with armed(play, point, **_order(fault, point.method)) as rule:
-        length, orders = _LASTING.get(fault, (0.0, ()))
-        # It begins with the request, not when somebody has seen it.
-        lasting = [scene.control.faults.add(times=None, armed_by=rule, **order) for order in orders]
+        # What lasts begins with the request, not when somebody has seen it.
+        lasting = [
+            scene.control.faults.add(times=None, armed_by=rule, **order)
+            for order in _lasting(play, fault)
+        ]
         driver = play.start()
         _await(play, rule, driver)
         play.since, until_hit = time.monotonic(), _journal(play, point, rule)
-        if fault in _LASTING:
-            time.sleep(length)
-            for one in lasting:
-                scene.control.faults.remove(one)
-        else:
-            _ACTIONS.get(fault, _nothing)(play, rule)
-    verify(play, point, rule, until_hit[-1].n, is_first=fault in _LASTING)
+        _ACTIONS.get(fault, _nothing)(play, rule)
+        for one in lasting:
+            scene.control.faults.remove(one)
+        play.over = time.time()
+    verify(play, point, rule, until_hit[-1].n, is_first=bool(lasting))
+    if fault in cases.MUST_END:
+        play.start_after(cases.MUST_END[fault][0])
     return rows
 
 
@@ -145,6 +150,7 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
     cases.GONE: {"action": "delay"},
     cases.CLOCK: {"action": "delay"},
     cases.AWAY: {"action": "hang_up"},
+    cases.AWAY_LONG: {"action": "hang_up"},
     cases.SLOW: {"action": "delay", "seconds": 0},
     cases.PROXY: {"action": "proxy_down"},
     **{fault: {"action": "delay"} for fault in cases.OF_TABLE},
@@ -152,28 +158,43 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
 }
 
 _NO_DELAY: Mapping[str, Any] = {"action": "delay", "seconds": 0}
-#: What begins with the request: for so many seconds, to all such requests.
-_LASTING: Mapping[str, tuple[float, Sequence[Mapping[str, Any]]]] = {
-    cases.AWAY: (_AWAY_SECONDS, [{"action": "hang_up"}]),
-    cases.SLOW: (_SLOW_SECONDS, [{"action": "delay", "seconds": 0.2}]),
-    cases.FULL_DISK: (
-        _AWAY_SECONDS,
-        [
-            {"action": "fail", "method": method, "error": error}
-            for method, error in server_errors.FULL.items()
-        ],
-    ),
-}
 
 
 def _order(fault: str, method: str) -> Mapping[str, Any]:
     """Return what the rule orders for the request at the point."""
     if fault == cases.REFUSED:
         return {"action": "fail", "error": server_errors.unavailable(method)}
-    if fault == cases.FULL_DISK:
+    if fault == cases.TOKEN:
+        return {"action": "fail", "error": server_errors.token_expired(method)}
+    if fault in _OF_SPACE:
         error = server_errors.FULL.get(method)
         return {"action": "fail", "error": error} if error else _NO_DELAY
     return _RULES[fault if fault not in cases.LATE else cases.LATE[0]]
+
+
+_OF_SPACE = (cases.FULL_DISK, cases.FULL_LONG)
+#: The HTTP proxy names the RPC proxies to everybody (TContext::TryParseUser, server/http_proxy).
+_FOR_EVERYBODY = "discover_proxies"
+
+
+def _lasting(play: Play, fault: str) -> Sequence[Mapping[str, Any]]:
+    """Return what begins with the request and meets all such requests until it is taken back."""
+    if fault in (cases.AWAY, cases.AWAY_LONG):
+        return [{"action": "hang_up"}]
+    if fault == cases.SLOW:
+        return [{"action": "delay", "seconds": 0.2}]
+    if fault in _OF_SPACE:
+        return [
+            {"action": "fail", "method": method, "error": error}
+            for method, error in server_errors.FULL.items()
+        ]
+    if fault == cases.TOKEN:
+        cluster = play.scene.lane.cluster
+        known = [name for name in COMMANDS if name != _FOR_EVERYBODY]
+        by_http = {"proxy": cluster.http, "method": known, "error": server_errors.TOKEN_BY_HTTP}
+        by_rpc = ({"proxy": proxy, "error": server_errors.TOKEN} for proxy in cluster.rpc)
+        return [{"action": "fail", **rule} for rule in (by_http, *by_rpc)]
+    return ()
 
 
 @contextmanager
@@ -264,6 +285,36 @@ def _sleep(seconds: float) -> Callable[[Play, Fault], None]:
     return slept
 
 
+def _for(seconds: float) -> Callable[[Play, Fault], None]:
+    """Return a function that waits so long, or until the driver has ended."""
+
+    def waited(play: Play, rule: Fault) -> None:
+        with suppress(StalledError):
+            until(lambda: play.lives[-1].is_over, "the driver ends", seconds)
+
+    return waited
+
+
+def _absent(play: Play, rule: Fault) -> None:
+    """Wait until the driver waits for the cluster; for the cluster, ten minutes have passed.
+
+    By then whatever tries a few times has given up. What the driver does from then on it repeats.
+    """
+    driver, begun = play.lives[-1], time.monotonic()
+    former = driver.outages
+
+    def waits() -> bool:
+        return driver.is_over or driver.outages >= former + _ROUNDS
+
+    with suppress(StalledError):
+        until(waits, "the driver waits for the cluster", _ABSENT_SECONDS)
+    play.scene.control.clock.advance(max(0.0, _ABSENT_SECONDS - (time.monotonic() - begun)))
+
+
+def _ends(play: Play, rule: Fault) -> None:
+    until(lambda: play.lives[-1].is_over, "the driver ends")
+
+
 def _proxy_starts(play: Play, rule: Fault) -> None:
     """Start the proxies again that are down."""
     time.sleep(_AWAY_SECONDS)
@@ -315,6 +366,12 @@ def _late(play: Play, rule: Fault) -> None:
 
 
 _ACTIONS: Mapping[str, Callable[[Play, Fault], None]] = {
+    cases.AWAY: _for(_AWAY_SECONDS),
+    cases.SLOW: _for(_SLOW_SECONDS),
+    cases.FULL_DISK: _for(_AWAY_SECONDS),
+    cases.FULL_LONG: _for(_FULL_SECONDS),
+    cases.AWAY_LONG: _absent,
+    cases.TOKEN: _ends,
     cases.PAUSED: _successor,
     cases.GONE: _sleep(_TRANSACTION_SECONDS),
     cases.CLOCK: _sleep(60),

@@ -71,6 +71,7 @@ def context_of(variant: Variant, proxy: str) -> tuple[JobContext, Sample]:
         dyn_batch_size=WRITE_ROWS,
         trigger_seconds=TRIGGER_SECONDS,
         connector=variant.connector,
+        state_store=variant.store if variant.is_stateful else None,
     )
     return JobContext(connect(settings), settings, made.job, guarantee_of(made.job)), made.sample
 

@@ -18,10 +18,12 @@ from ytstream.errors import JobError
 from ytstream.ledger import positions
 
 HELD, FAILED, MISSED, STALLED, ENDED = "held", "failed", "missed", "stalled", "ended"
+VERDICTS = (HELD, FAILED, MISSED, STALLED, ENDED)
 #: What counts against a job.
 NOT_HELD = (FAILED, STALLED, ENDED)
 #: A case whose rows were all in a batch by then had nothing to recover.
 _AT_ONCE = 0.1
+_MOVES = ("AdvanceConsumer", "advance_queue_consumer")
 
 
 @dataclass
@@ -40,6 +42,8 @@ class Result:
     rewritten: int = 0
     #: Seconds from the fault until every row was in a batch.
     recovered: float = 0.0
+    #: Seconds from the end of the fault until the next batch was committed.
+    resumed: float = 0.0
     #: The history: rows that went in, requests, rows that were read.
     sent: Sequence[oracle.Row] = ()
     journal: Sequence[Entry] = ()
@@ -77,6 +81,7 @@ def play(case: Case, scene: Scene, cause: Cause | None = None) -> Result:
         play.verify_goes_on()
         result = _judged(play, before)
         result.recovered = recovered if recovered > _AT_ONCE else 0.0
+        result.resumed = _resumed(play)
     except MissedError as error:
         result = Result(MISSED, said=str(error))
     except EndedError as error:
@@ -107,7 +112,25 @@ def _stopped(verdict: str, result: Result, play: Play, said: str) -> Result:
     # An open window is of rows that were read: nothing of it is lost.
     waiting = tables.lost if play.scene.variant.is_stateful else min(left, tables.lost)
     tables = replace(tables, lost=tables.lost - waiting, waiting=waiting)
+    if play.scene.variant.processing == "aggregate":  # a total without the rows that wait
+        tables = replace(tables, repeated=0, wrong=0)
     return replace(result, verdict=verdict, tables=tables, said=said)
+
+
+def _resumed(play: Play) -> float:
+    """Return the seconds from the end of the fault to the next commit that moves the consumer."""
+    entries, over = play.scene.control.journal(), play.over
+    moved = {entry.args.get("transaction") for entry in entries if entry.method in _MOVES}
+    commits = (
+        entry.time - over
+        for entry in entries
+        if over is not None
+        and entry.time > over
+        and entry.method == "CommitTransaction"
+        and entry.error is None
+        and entry.args.get("transaction") in moved
+    )
+    return min(commits, default=0.0)
 
 
 def _end(play: Play) -> None:

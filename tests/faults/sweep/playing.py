@@ -18,6 +18,8 @@ from tests.faults.sweep.life import (
     is_final,
 )
 from tests.faults.sweep.scene import SEED, Scene
+from ytstream.errors import code_of
+from ytstream.errors.error_codes import ErrorCode
 
 #: Rows that follow once the fault is over: they show that the job goes on. Of a batch of its own.
 _FOLLOWING, _FOLLOWING_BATCH = 20, 90
@@ -93,6 +95,16 @@ class Play:
         error = self.lives[-1].error
         if is_final(error):
             raise EndedError(str(error))
+
+    def start_after(self, code: ErrorCode) -> None:
+        """Start another driver once a person has done what the end of the last one asks for.
+
+        Raises EndedError if that had another reason.
+        """
+        error = self.lives[-1].error
+        if error is None or code_of(error) != code:
+            raise EndedError(f"not {code}: {error}")
+        self.start()
 
     def _end_driver(self) -> None:
         self.lives[-1].ask_to_end()

@@ -30,6 +30,7 @@ STARTS = frozenset({"StartTransaction", "start_transaction", "start_tx"})
 #: Not of the driver's work: connections, and the beat that keeps transactions alive.
 _IGNORED = frozenset({"Discover", "PingTransaction", "ping_transaction", "ping_tx", "hosts"})
 NOTHING = "nothing"
+LAST, MIDDLE = "last", "middle"
 _KEPT = ("place", "method", "object", "is_write", "in_transaction", "after")
 #: What threads beside the batch read in any place, at times of their own: the watch, and `stop`.
 _BESIDE = frozenset({"select_rows", "get_tablet_infos"})
@@ -39,12 +40,13 @@ _QUEUE_PARTITIONS = "@queue_partitions"
 
 @dataclass(frozen=True)
 class Point:
-    """A request of a recorded run: the first or the last one of its class in its place."""
+    """A request of a recorded run: the first, the middle or the last of its class in its place."""
 
     place: str
     method: str
     object: str
-    #: Which one of its class in its place: "first", or "last" where there are several.
+    #: Which one of its class in its place: "first", "last" where there are several, "middle" where
+    #: there are more.
     which: str
     #: Whether the cluster may be changed by it.
     is_write: bool
@@ -141,20 +143,24 @@ def classified(
 
 
 def _linked(points: Sequence[Point], writes: Sequence[int]) -> list[Point]:
-    """Return the points with what they are ``after``; ``writes`` are the numbers of all writes."""
+    """Return the points with what they are ``after``; ``writes`` are the numbers of all writes.
+
+    Nothing is killed at a point in the middle: no other one is like it.
+    """
     before = dict(zip(writes[1:], writes, strict=False))
-    names = {point.n: point.name for point in points}
+    names = {point.n: point.name for point in points if point.which != MIDDLE}
     return [replace(point, after=names.get(before.get(point.n, 0), "")) for point in points]
 
 
 def _chosen(classes: Iterable[list[Point]]) -> list[Point]:
-    """Return the first point of each class, and the last one of several that write."""
+    """Return the first point of each class, the last one of several and the middle one of more."""
     points = []
     for requests in classes:
         points.append(requests[0])
-        if len(requests) > 1 and requests[0].is_write:
-            last = requests[-1]
-            points.append(replace(last, which="last"))
+        if len(requests) > 1:
+            points.append(replace(requests[-1], which=LAST))
+        if len(requests) > 2:
+            points.append(replace(requests[len(requests) // 2], which=MIDDLE))
     return points
 
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from tests.faults.sweep import cases, lane
 from tests.faults.sweep.scene import recorded
-from tests.faults.sweep.variants import LISTINGS, VARIANTS, variant_of
+from tests.faults.sweep.variants import JOBS, LISTINGS, variant_of
 
 
 def main(names: Sequence[str]) -> None:
     """Record these variants, or all of them."""
-    wanted = [variant_of(name) for name in names] or [*VARIANTS, *LISTINGS]
+    wanted = [variant_of(name) for name in names] or [*JOBS, *LISTINGS]
     with lane.opened() as opened:
         for variant in wanted:
             scene = recorded(variant, opened)

@@ -48,6 +48,8 @@ class Line:
     waiting: int = 0
     #: Failures that its drivers have counted.
     failures: int = 0
+    #: Seconds from the end of the fault until the next batch was committed.
+    resumed: float = 0.0
     #: The rules that it was judged by.
     judge: int = 1
 

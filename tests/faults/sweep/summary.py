@@ -55,7 +55,7 @@ def summary(
     lines: Sequence[Line], runtime: str, sha256: str, machine: Mapping[str, str]
 ) -> Summary:
     """Return the figures of these results."""
-    every = [case.name for case in cases.distinct(cases.all_cases())]
+    every = [case.name for case in cases.of_proof()]
     known = {*every}
     lines = [line for line in lines if line.case in known]
     played = [line for line in lines if line.of == PROOF]

@@ -5,7 +5,6 @@ The job and the listing get the same patience and rows. Their faults differ by w
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -15,13 +14,12 @@ import pytest
 
 from tests.faults.sweep import cases, oracle, play, playing
 from tests.faults.sweep.cases import Case
-from tests.faults.sweep.life import EndedError, StalledError
+from tests.faults.sweep.life import PATIENCE, EndedError, StalledError
 from tests.faults.sweep.playing import Play
 from tests.faults.sweep.variants import LISTINGS, VARIANTS, Variant
 from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.ledger import positions
 
-PATIENCE = 0.4
 QUEUES = ("//q0", "//q1")
 JOB = Variant("transactional", "map", 2)
 LISTING = JOB._replace(is_listing=True)
@@ -80,26 +78,38 @@ def _play(scene: Any) -> Play:
     return found
 
 
+@dataclass
+class _Clock:
+    """A clock that goes on while somebody sleeps, and otherwise stands."""
+
+    now: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(playing, "PATIENCE", PATIENCE)
-    monkeypatch.setattr(playing, "ARRIVAL_SECONDS", PATIENCE / 8)
-    monkeypatch.setattr(playing, "LOOK_SECONDS", PATIENCE / 80)
-    monkeypatch.setattr(playing, "_FIRST_PAUSE", PATIENCE / 40)
+def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    """Let the waits of a play take no time."""
     monkeypatch.setattr(playing, "end_queries", lambda spark: None)
+    found = _Clock()
+    monkeypatch.setattr(playing, "time", found)
+    return found
 
 
 both = pytest.mark.parametrize("variant", [JOB, LISTING], ids=["job", "listing"])
 
 
 @both
-def test_rows_arrive_for_the_whole_patience(variant: Variant) -> None:
+def test_rows_arrive_while_a_driver_is_waited_for(variant: Variant, clock: _Clock) -> None:
     found = _play(scene := _Scene(variant, lambda: False))
-    begun = time.monotonic()
     with pytest.raises(StalledError, match="rows stay in the queue"):
         found.drain()
-    assert time.monotonic() - begun >= PATIENCE
-    assert 1 < found.arrivals <= 8
+    assert clock.now >= PATIENCE
+    assert found.arrivals == PATIENCE * 2 / 3 / playing.ARRIVAL_SECONDS - 1
     assert scene.put_into == [*QUEUES] * found.arrivals
     # After half of the time an operator restarts the listing. Nobody restarts a job that hangs.
     assert len(found.lives) == (2 if variant.is_listing else 1)
@@ -174,9 +184,8 @@ def test_a_case_in_which_the_job_ends_is_not_held(
 
 
 @both
-def test_a_case_that_takes_longer_has_not_stalled(variant: Variant) -> None:
-    begun = time.monotonic()
-    found = _play(_Scene(variant, lambda: time.monotonic() - begun > 0.7 * PATIENCE))
+def test_a_case_that_takes_longer_has_not_stalled(variant: Variant, clock: _Clock) -> None:
+    found = _play(_Scene(variant, lambda: clock.now > 0.7 * PATIENCE))
     found.drain()
     assert found.arrivals
 

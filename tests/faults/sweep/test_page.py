@@ -12,12 +12,12 @@ import pytest
 
 from tests.faults.sweep import counts, results, summary
 from tests.faults.sweep.__main__ import exit_code, main, sample, seconds_of
-from tests.faults.sweep.cases import FAULTS, Case, all_cases, cases_of, chosen, distinct
+from tests.faults.sweep.cases import FAULTS, Case, all_cases, cases_of, chosen, distinct, of_proof
 from tests.faults.sweep.counts import GROUPS, Cell
 from tests.faults.sweep.page import PAGE, by_pair, page
 from tests.faults.sweep.picture import kind_of, picture
 from tests.faults.sweep.results import CONTROL, Line
-from tests.faults.sweep.variants import LISTINGS, VARIANTS, variant_of
+from tests.faults.sweep.variants import JOBS, LISTINGS, VARIANTS, variant_of
 from tests.support.project import ROOT
 from tools import proof
 
@@ -46,7 +46,7 @@ def test_the_figures_are_those_of_the_results() -> None:
     assert "1 more cases are not counted" in text
     assert "0 rows were duplicated in the exactly-once modes, and 12 under `at_least_once`" in text
     assert f"- failed: `{NAME}:killed-after`: `output: lost []`" in text
-    count = len(distinct(all_cases()))
+    count = len(of_proof())
     # The missed one has been played.
     assert f"**{count - 6} of {count} cases, including the control's, have no result yet.**" in text
     heads = [line for line in text.splitlines() if line.startswith("## ")]
@@ -81,6 +81,21 @@ def test_a_job_that_ended_is_counted_wherever_results_are() -> None:
 )
 def test_the_exit_code_is_that_of_the_worst_case(verdicts: dict[str, int], code: int) -> None:
     assert exit_code(Counter(verdicts)) == code
+
+
+def test_the_tally_has_each_fault_with_its_worst_time() -> None:
+    lines = [
+        replace(HELD, resumed=2.5, failures=1),
+        replace(HELD, case=COMMIT + ":refused", resumed=7.5, failures=2),
+        replace(ENDED, repeated=3),
+        replace(HELD, case=f"{NAME}:dropped", verdict="missed"),
+    ]
+    found = [dict(zip(counts.TALLIED, row, strict=True)) for row in counts.tally(lines)]
+    assert [row["fault"] for row in found] == ["refused", "dropped"]
+    refused, dropped = found
+    assert (refused["cases"], refused["held"], refused["ended"]) == ("3", "2", "1")
+    assert (refused["worst, s"], refused["failures"], refused["repeated"]) == ("7.5", "3", "3")
+    assert (dropped["missed"], dropped["held"]) == ("1", "0")
 
 
 def test_results_of_former_rules_are_told_and_do_not_count_today() -> None:
@@ -137,7 +152,7 @@ def test_the_page_is_made_from_the_summary() -> None:
 
 
 def test_a_sample_is_of_few_variants_and_says_its_length() -> None:
-    every = distinct(all_cases())
+    every = of_proof()
     found = sample(every, 100)
     assert (len(found), found) == (100, sample(every, 100))
     # Twenty of each, or all of a variant that has fewer.
@@ -213,7 +228,7 @@ def test_every_case_has_a_name_of_its_own() -> None:
     assert sum(case.variant.is_listing for case in distinct(cases)) >= 800
     assert len(VARIANTS) == 2 * 24  # both connectors
     assert {case.kind for case in cases} == {*FAULTS}
-    assert {case.variant for case in cases} == {*VARIANTS, *LISTINGS}
+    assert {case.variant for case in cases} == {*JOBS, *LISTINGS}
     assert [case.name for case in chosen("map-1:middle:ModifyRows.output:refused", cases)] == [
         f"{of}{guarantee}-map-1:middle:ModifyRows.output:refused"
         for of in ("", "listing-")

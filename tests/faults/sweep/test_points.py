@@ -72,8 +72,9 @@ def test_a_point_knows_the_one_after_which_the_state_is_the_same() -> None:
     assert points["start-raise:ModifyRows.ledger"] == "start-raise:StartTransaction.tablet"
     assert points["start-begin:create.checkpoint/N"] == "start-raise:CommitTransaction.ledger"
     many = _entries(*[("ModifyRows", {"transaction": "1", "path": f"{ROOT}/output"})] * 3)
-    first, last = classified(many, ROOT, NAMES)
-    assert (first.after, last.after) == ("", "")  # the second of three is no point
+    first, middle, last = classified(many, ROOT, NAMES)
+    assert (first.which, middle.which, last.which) == ("first", "middle", "last")
+    assert (first.after, middle.after, last.after) == ("", first.name, "")  # no kill in the middle
 
 
 def test_a_rule_finds_a_point_behind_commits_and_equals() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import NamedTuple
 
-from tests.support.examples import PAIRS
+from tests.support.examples import PAIRS, STATEFUL
 from ytstream.job import PROCESSINGS
-from ytstream.settings.job_settings import OWN, SPYT
+from ytstream.settings.job_settings import MEMORY, OWN, ROCKSDB, SPYT
 
 MINUTE_US = 60_000_000
 
@@ -22,12 +22,15 @@ class Variant(NamedTuple):
     is_listing: bool = False
     #: Whose reader and writer the job runs on. The listing has SPYT's.
     connector: str = OWN
+    #: Where Spark keeps the state of a job that has one.
+    store: str = ROCKSDB
 
     @property
     def name(self) -> str:
         """The name that those of its cases begin with."""
         name = f"{self.guarantee}-{self.processing}-{self.queues}"
         name = f"{name}-{self.connector}" if self.connector != OWN else name
+        name = f"{name}-{self.store}" if self.store != ROCKSDB else name
         return f"listing-{name}" if self.is_listing else name
 
     @property
@@ -52,6 +55,13 @@ VARIANTS = tuple(
     Variant(guarantee, processing, queues, connector=connector)
     for connector, queues, (guarantee, processing) in product((OWN, SPYT), (1, 2), PAIRS)
 )
+#: Jobs with state that meet what a cluster does that stumbles: on both stores and both connectors.
+STUMBLING = tuple(
+    Variant("transactional", processing, connector=connector, store=store)
+    for processing, store, connector in product(STATEFUL, (ROCKSDB, MEMORY), (OWN, SPYT))
+)
+#: All jobs.
+JOBS = tuple(dict.fromkeys((*VARIANTS, *STUMBLING)))
 #: The control: SPYT's page has a listing for each mode, and Spark's functions run in it.
 LISTINGS = tuple(
     Variant(guarantee, processing, queues, is_listing=True)
@@ -64,4 +74,4 @@ LISTINGS = tuple(
 
 def variant_of(name: str) -> Variant:
     """Return the variant of that name. Raises KeyError."""
-    return {variant.name: variant for variant in (*VARIANTS, *LISTINGS)}[name]
+    return {variant.name: variant for variant in (*JOBS, *LISTINGS)}[name]

@@ -72,6 +72,7 @@ def line_of(name: str, result: Result, seconds: float, commit: str) -> results.L
         commit=commit,
         starts=result.starts,
         failures=result.failures,
+        resumed=round(result.resumed, 2),
         judge=proof.JUDGE,
         recovered=round(result.recovered, 2),
         rewritten=result.rewritten,

@@ -104,7 +104,7 @@ def _second_batch(variant: Variant) -> tuple[Request, ...]:
     return (PLANNED,) if variant.is_stateful else (AUDIT, HEAD, COMMITTED)
 
 
-def _pauses(variant: Variant) -> tuple[Place, ...]:
+def pauses(variant: Variant) -> tuple[Place, ...]:
     """Return where the older driver is paused, in the middle of a backlog.
 
     The next commit after the head was written is that of the head's transaction; under
@@ -194,6 +194,9 @@ UPLOADS = (
     Place("snapshot-of-one-partition", (PLANNED, _state("MoveNode", "*.zip"))),
 )
 
+#: Where a cluster goes away while a job uploads its state: the first file of a batch.
+STATE = Place("state", (PLANNED, _state("WriteFile", "*", "before")))
+
 _FOLDER = Request(("commit_tx", "commit_transaction"), when="after")
 
 
@@ -238,7 +241,7 @@ CASES = (
         case
         for variant in VARIANTS
         for case in (
-            *(Case(variant, "paused", place) for place in _pauses(variant)),
+            *(Case(variant, "paused", place) for place in pauses(variant)),
             *(Case(variant, "late", moment) for moment in MOMENTS),
         )
     ),

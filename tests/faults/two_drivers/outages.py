@@ -1,7 +1,8 @@
 """`tests.faults.two_drivers.outages`: the cluster goes away and comes back; a job is stopped.
 
 Each case runs one real driver. Printed: what the driver said, how many rows are lost or repeated,
-and for a stop the seconds until the process ended.
+the seconds from the end of an outage to the next batch and the failures that were counted, and for
+a stop the seconds until the process ended.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from tests.faults.two_drivers.__main__ import console, run
-from tests.faults.two_drivers.cases import Variant
+from tests.faults.two_drivers.cases import STATE, Place, Variant, pauses
 from tests.faults.two_drivers.play import PACKAGE, Result, SpoiltError, Stage
 from tests.support.server_errors import WRITES_DISABLED
 from ytstream.errors import JobError
@@ -56,21 +57,43 @@ def without(stage: Stage, proxies: Sequence[str]) -> Iterator[None]:
             faults.remove(rule)
 
 
+Away = Callable[[Stage], AbstractContextManager[None]]
+
+
 def outage(
-    seconds: float, away: Callable[[Stage], AbstractContextManager[None]]
+    seconds: float, away: Away, place: Place | None = None
 ) -> Callable[[Stage, str], Result]:
-    """Let the cluster be away for so long under a busy driver; see that all rows come through."""
+    """Let the cluster be away for so long; see that all rows come through.
+
+    It goes when the driver is at ``place`` in a batch; without one, as soon as rows are there.
+    """
 
     def played(stage: Stage, name: str) -> Result:
         with _driver(stage, name) as driver:
+            held = stage.arm(place, action="delay") if place is not None else None
             stage.fill()
+            if held is not None:
+                stage.wait_hit(held, driver)
+            failures = driver.events(Event.FAILURE)
             with away(stage):
+                if held is not None and away is not paused_cluster:  # which answers nobody
+                    stage.cluster.client.faults.remove(held)
                 time.sleep(seconds)
-            stage.wait(driver.has_started, driver)
+            if held is not None:
+                stage.cluster.client.faults.clear()
+            resumed = _resumed(stage, driver)
             stage.follow()
-        return Result(*stage.count(), "goes on")
+            counted = driver.events(Event.FAILURE) - failures
+        return Result(*stage.count(), f"goes on after {resumed:.0f} s, {counted} failures")
 
     return played
+
+
+def _resumed(stage: Stage, driver: JobProcess) -> float:
+    """Return the seconds until the next batch is in the ledger."""
+    began, before = time.monotonic(), stage.batches()
+    stage.wait(lambda: stage.batches() > before, driver)
+    return time.monotonic() - began
 
 
 def stopped(
@@ -133,15 +156,39 @@ def _draining(stage: Stage, driver: JobProcess) -> None:
     os.kill(driver.pgid, signal.SIGTERM)  # to Python alone
 
 
+def _without_http(stage: Stage) -> AbstractContextManager[None]:
+    return without(stage, [stage.cluster.http])
+
+
+def _without_rpc(stage: Stage) -> AbstractContextManager[None]:
+    return without(stage, stage.cluster.rpc)
+
+
+#: What goes away, and for how long.
+AWAY: Mapping[str, tuple[float, Away]] = {
+    "all": (AWAY_SECONDS, paused_cluster),
+    "http": (CUT_SECONDS, _without_http),
+    "rpc": (CUT_SECONDS, _without_rpc),
+}
+#: Jobs with state, which the cluster leaves in each state of a batch.
+STATEFUL = tuple(
+    Variant("transactional", processing, 1)
+    for processing in ("window", "aggregate", "deduplicate", "sessions")
+)
+
 CASES = (
-    Case("outage-all", outage(AWAY_SECONDS, paused_cluster)),
-    Case("outage-http", outage(CUT_SECONDS, lambda stage: without(stage, [stage.cluster.http]))),
-    Case("outage-rpc", outage(CUT_SECONDS, lambda stage: without(stage, stage.cluster.rpc))),
+    *(Case(f"outage-{what}", outage(*away)) for what, away in AWAY.items()),
     Case("stop-idle", stopped(lambda stage, _: stage.drain())),
     Case("stop-busy", stopped(lambda stage, _: stage.fill())),
     Case("stop-draining", stopped(_draining)),
     # It ends with 1 when the batch that it waits for meets the fault once more.
     Case("stop-backing-off", stopped(backing_off, (0, 1))),
+    *(
+        Case(f"outage-{what}-{variant.processing}-{place.name}", outage(*away, place), variant)
+        for variant in STATEFUL
+        for what, away in AWAY.items()
+        for place in (*pauses(variant), STATE)
+    ),
 )
 
 

@@ -357,6 +357,12 @@ class Stage:
             self._put(queues[0], [row])
             self.drain()
 
+    def batches(self) -> int:
+        """Return how many batches the ledger has counted."""
+        client = self.context.client
+        head = positions.read_head(self.context.settings.ledger, client.select_rows)
+        return -1 if head is None else head.number
+
     def count(self) -> tuple[int, int]:
         """Return the rows that are missing, and those too many since the last count."""
         outcome = demo_tables.together(demo_tables.outcomes(self.context, self.sample, self._sent))
