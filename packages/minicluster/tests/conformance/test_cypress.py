@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import yt.wrapper as yt
 from yt.wrapper.driver import make_request
 from yt.wrapper.errors import YtResolveError, YtResponseError
 
+from packages.minicluster.tests.conformance.conftest import eventually, over_http, within
 from tests.support import codes
 
 
@@ -254,3 +256,16 @@ def test_a_copy_keeps_these_only_if_it_is_told_to(client: Any, root: str, name: 
     assert client.get(f"{root}/b/@", attributes=[name]).get(name) == absent
     assert client.get(f"{root}/c/@{name}") is not None
     assert client.get(f"{root}/c/@{name}") != absent
+
+
+@over_http
+def test_an_expired_node_does_not_wait_for_a_snapshot_lock(
+    client: Any, root: str, transaction: Callable[..., str]
+) -> None:
+    """Source: documentation, user-guide/storage/cypress (TTL for Cypress nodes)"""
+    path = f"{root}/a"
+    client.create("document", path, attributes={"value": 1})
+    with within(client, transaction()):
+        client.lock(path, mode="snapshot")
+    client.set(f"{path}/@expiration_time", "2020-01-01T00:00:00.000000Z")
+    eventually(lambda: client.exists(path), False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yt.wrapper as yt
+from yt import yson
 from yt.wrapper.errors import YtResponseError
 
 from packages.minicluster.tests.conformance.conftest import Row, eventually, make_table, over_http
@@ -351,3 +352,22 @@ def test_a_snapshot_lock_does_not_keep_a_table_mounted(client: Any, other: Any, 
     with client.Transaction():
         client.lock(table, mode="snapshot")
         other.unmount_table(table, sync=True)
+
+
+def test_rows_of_a_static_table_keep_the_time_of_their_write(client: Any, root: str) -> None:
+    """Source: server test, integration/dynamic_tables/test_versioned_lookup.py
+    (test_versioned_lookup_early_timestamp_after_alter, test_versioned_lookup_unversioned_chunks)"""
+    table = f"{root}/static"
+    schema = yson.to_yson_type(KEYED, attributes={"unique_keys": True})
+    client.create("table", table, attributes={"schema": schema})
+    times = [client.generate_timestamp()]
+    for path, key in ((table, 1), (f"<append=%true>{table}", 2)):
+        client.write_table(path, [{"k": key, "v": "a", "n": key}])
+        times.append(client.generate_timestamp())
+    client.alter_table(table, dynamic=True)
+    client.mount_table(table, sync=True)
+    found = [
+        [row["k"] for row in client.lookup_rows(table, [{"k": 1}, {"k": 2}], timestamp=time)]
+        for time in times
+    ]
+    assert found == [[], [1], [1, 2]]

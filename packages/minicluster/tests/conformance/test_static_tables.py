@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import yt.wrapper as yt
 from yt import yson
+from yt.wrapper.driver import make_request
 
+from packages.minicluster.tests.conformance.conftest import make_table
 from tests.support.codes import CONCURRENT_TRANSACTION_LOCK_CONFLICT
 
 KEYED = [
@@ -135,6 +137,40 @@ def test_a_table_without_a_schema_takes_that_of_the_sources(client: Any, root: s
     client.concatenate([f"{root}/x", f"{root}/z"], f"{root}/mixed")
     assert client.get(f"{root}/mixed/@schema_mode") == "weak"
     assert list(client.get(f"{root}/mixed/@schema")) == []
+
+
+def test_sorted_pieces_go_by_their_keys(client: Any, root: str) -> None:
+    """Source: server source, ytlib/api/native/client_cypress_impl.cpp (TNodeConcatenator)"""
+    schema = [{"name": "k", "type": "int64", "sort_order": "ascending"}]
+    for name, keys in {"late": [3, 4], "early": [1, 2], "none": [], "all": []}.items():
+        client.create("table", f"{root}/{name}", attributes={"schema": schema})
+        client.write_table(f"{root}/{name}", [{"k": k} for k in keys])
+    client.concatenate([f"{root}/late", f"{root}/none", f"{root}/early"], f"{root}/all")
+    assert [row["k"] for row in client.read_table(f"{root}/all")] == [1, 2, 3, 4]
+
+
+def test_nothing_is_concatenated(client: Any, root: str) -> None:
+    """Source: server test, integration/misc/test_concatenate.py (test_empty_concatenate)"""
+    client.write_table(f"{root}/t", [{"a": 1}])
+    client.write_file(f"{root}/f", b"text")
+    nothing: dict[str, Any] = {"source_paths": []}
+    for path in (f"<append=%true>{root}/t", f"<append=%true>{root}/f"):
+        make_request("concatenate", {**nothing, "destination_path": path}, client=client)
+    assert list(client.read_table(f"{root}/t")) == [{"a": 1}]
+    for path in (f"{root}/t", f"{root}/f"):
+        make_request("concatenate", {**nothing, "destination_path": path}, client=client)
+    assert list(client.read_table(f"{root}/t")) == []
+    assert client.read_file(f"{root}/f").read() == b""
+
+
+def test_dynamic_tables_are_not_concatenated(client: Any, root: str) -> None:
+    """Source: server source, ytlib/api/native/client_cypress_impl.cpp (TNodeConcatenator)"""
+    table = make_table(client, f"{root}/dynamic", [{"name": "a", "type": "int64"}])
+    client.write_table(f"{root}/t", [{"a": 1}])
+    with pytest.raises(yt.YtError, match=f"Destination table {table} is dynamic, concatenation"):
+        client.concatenate([f"{root}/t"], table)
+    with pytest.raises(yt.YtError, match=f"Source table {table} is dynamic"):
+        client.concatenate([table], f"{root}/t")
 
 
 def test_overlapping_sorted_tables_are_not_concatenated(client: Any, root: str) -> None:

@@ -208,6 +208,41 @@ def test_nodes_expire_on_the_clusters_clock(
     assert not cluster.cypress.exists(T)
 
 
+@pytest.mark.parametrize("mode", ["snapshot", "shared", "exclusive"])
+def test_only_a_snapshot_lock_does_not_keep_a_node(cluster: Cluster, mode: str) -> None:
+    """Source: documentation, user-guide/storage/cypress (TTL for Cypress nodes)."""
+    cluster.cypress.create("document", T, attributes={"value": 1, "expiration_timeout": 10_000})
+    tx = cluster.transactions.start(timeout_ms=1_000_000)
+    cluster.cypress.lock(T, mode, tx=tx)
+    cluster.pass_time(15)
+    assert cluster.cypress.exists(T) == (mode != "snapshot")
+    cluster.transactions.abort(tx)
+    cluster.pass_time(15)
+    assert not cluster.cypress.exists(T)
+
+
+def test_reading_an_attribute_puts_a_timeout_off(cluster: Cluster) -> None:
+    """Source: documentation, user-guide/storage/cypress (expiration_timeout, touch_time)."""
+    cluster.cypress.create("document", T, attributes={"value": 1, "expiration_timeout": 10_000})
+    for _ in range(3):
+        cluster.pass_time(6)
+        assert cluster.cypress.get(f"{T}/@type") == "document"
+
+
+def test_a_frozen_table_keeps_its_versions(cluster: Cluster) -> None:
+    """It is not compacted (documentation, user-guide/dynamic-tables/mapreduce)."""
+    table(cluster, T, KEYED, min_data_ttl=60_000, max_data_ttl=60_000)
+    write(cluster, T, {"k": 1, "v": "old", "n": 1})
+    time = cluster.clock.timestamp()
+    write(cluster, T, {"k": 1, "v": "new", "n": 1})
+    cluster.tables.freeze(T)
+    cluster.pass_time(3600)
+    assert lookup(cluster, T, {"k": 1}, timestamp=time) == [{"k": 1, "v": b"old", "n": 1}]
+    cluster.tables.unfreeze(T)
+    with pytest.raises(YtError, match=r"is less than tablet .* retained timestamp"):
+        lookup(cluster, T, {"k": 1}, timestamp=time)
+
+
 def test_an_access_puts_a_timeout_off(cluster: Cluster) -> None:
     """integration/cypress/test_cypress.py (test_expiration_timeout1)"""
     cluster.cypress.create("document", T, attributes={"value": 1, "expiration_timeout": 10_000})

@@ -2,7 +2,7 @@
 
 Source: documentation, user-guide/storage/cypress (TTL of nodes); server test,
 integration/tests/master/test_cypress.py::test_expiration_time_removal, test_expiration_timeout.
-Model: a node that somebody has locked waits; a real cluster removes it all the same.
+A node that somebody has locked waits, unless the lock is a snapshot: documentation, the same page.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.clock import Clock, Period
 from .commands import Cypress
-from .model import Node
+from .model import SNAPSHOT, Node
 from .store import Store
 
 PERIOD = 1.0
@@ -36,7 +36,8 @@ class Expiration:
         now = self._clock.now()
         due = [node for node in self._store.nodes.values() if _is_due(node, now)]
         for node in due:
-            if self._store.nodes.get(node.id) is node and not node.locks:
+            waits = any(lock.request.mode != SNAPSHOT for lock in node.locks)
+            if self._store.nodes.get(node.id) is node and not waits:
                 self._cypress.remove(node.path, recursive=True, force=True)
 
 
@@ -45,7 +46,7 @@ def _is_due(node: Node, now: float) -> bool:
     time, timeout = attributes.get("expiration_time"), attributes.get("expiration_timeout")
     if time is not None and _seconds(time) <= now:
         return True
-    used = max(node.accessed, node.modified)
+    used = max(node.touched, node.accessed, node.modified)
     return timeout is not None and used + float(timeout) / 1000 <= now
 
 

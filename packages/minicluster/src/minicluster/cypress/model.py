@@ -49,6 +49,8 @@ class Node:
     created: float = 0.0
     modified: float = 0.0
     accessed: float = 0.0
+    touched: float = 0.0
+    """When it or an attribute was last read: `expiration_timeout` counts from there."""
     revision: int = 0
     attribute_revision: int = 0
     content_revision: int = 0

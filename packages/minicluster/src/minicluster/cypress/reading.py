@@ -60,6 +60,7 @@ class Tree:
         """
         view, parsed = self.open(path, tx)
         spot = self.walk(parsed, view)
+        spot.node.touched = self._clock.now()
         node = view.effective(spot.node)
         if is_attribute(spot.rest):
             if attributes is not None and not spot.rest[0]:

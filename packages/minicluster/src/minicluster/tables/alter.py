@@ -172,22 +172,30 @@ def _rewrite(table: Table, new: TableSchema) -> None:
 
 
 def set_dynamic(table: Table, dynamic: bool, timestamp: int) -> None:
-    """Turn a static table into a dynamic one, or back; the rows stay. Raises YtError."""
+    """Turn a static table into a dynamic one, or back; the rows stay. Raises YtError.
+
+    Rows of a static table keep the time of their write, not of the change.
+    """
     if dynamic == table.dynamic:
         return
     stored = static.all_rows(table)
     if not dynamic:
         table.dynamic, table.tablets, table.data = False, [], SortedData()
         table.static_rows = list(stored)
+        table.static_chunks = ((len(stored), timestamp),)
         return
     table.schema.validate_dynamic()
     if len(table.static_names) > len(table.schema.columns):
         raise generic("Cannot switch mode from static to dynamic: the schema must be strict")
+    times = static.times(table)
     table.dynamic, table.static_rows, table.static_names = True, [], []
+    table.static_chunks = ()
     table.tablets = [Tablet()]
     if table.sorted:
-        for row in stored:
-            table.data.put(key_of(row, table.schema.key_count), row, timestamp)
+        # Source: server test, integration/dynamic_tables/test_versioned_lookup.py
+        # (test_versioned_lookup_early_timestamp_after_alter).
+        for row, time in zip(stored, times, strict=True):
+            table.data.put(key_of(row, table.schema.key_count), row, time)
     elif stored:
         data = OrderedData()
         data.append(list(stored), timestamp)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 from ..core import ids
@@ -458,6 +459,7 @@ class Tables:
         The locks: ytlib/table_client/table_upload_options.cpp.
         """
         node, table = self.node(path, tx)
+        written = replace(written, time=self._clock.timestamp())
         if written.upload.shared:
             self._cypress.add_payload(node.path, written, tx=tx)
         else:
@@ -488,7 +490,15 @@ class Tables:
         """Mount tablets first..last, both included, at once; a real cluster takes a moment."""
         node, table = self._unlocked(path)
         revision = self._store.next_revision
-        tablets.mount(table, node.path, first, last, freeze=freeze, next_revision=revision)
+        tablets.mount(
+            table,
+            node.path,
+            first,
+            last,
+            freeze=freeze,
+            next_revision=revision,
+            now=self._clock.now(),
+        )
 
     def unmount(self, path: str, first: int | None = None, last: int | None = None) -> None:
         node, table = self._unlocked(path)
@@ -496,7 +506,7 @@ class Tables:
 
     def freeze(self, path: str, first: int | None = None, last: int | None = None) -> None:
         node, table = self._unlocked(path)
-        tablets.freeze(table, node.path, first, last)
+        tablets.freeze(table, node.path, first, last, self._clock.now())
 
     def unfreeze(self, path: str, first: int | None = None, last: int | None = None) -> None:
         node, table = self._unlocked(path)

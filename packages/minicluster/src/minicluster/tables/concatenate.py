@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
-from ..core.errors import generic, not_supported
+from ..core.errors import YtError, generic, not_supported
 from ..cypress.commands import Cypress
 from ..cypress.files import File
 from ..cypress.ypath import RichPath, parse_rich
 from ..rows import wire
+from ..rows.from_wire import Key, key_of
 from ..rows.schema import TableSchema, violation
 from . import static
 from .table import Table
@@ -22,10 +24,9 @@ def concatenate(
 ) -> None:
     """Replace the destination's content by that of the sources, or append with `<append=%true>`.
 
-    All must be of one type. Raises YtError.
+    All must be of one type. Raises YtError. Source: ytlib/api/native/client_cypress_impl.cpp,
+    TNodeConcatenator.
     """
-    if not sources:
-        raise generic("Source paths must be non-empty")
     target = parse_rich(destination)
     append = target.attributes.get("append") in (True, "true")
     node = cypress.resolve(target.path, tx=tx)
@@ -34,6 +35,9 @@ def concatenate(
         pieces = [node.payload, *payloads] if append else payloads
         made: Any = File(b"".join(piece.data for piece in pieces))
     elif node.type == "table":
+        _require_static("Destination", target.path, "into dynamic table", node.payload)
+        for path, payload in zip(sources, payloads, strict=True):
+            _require_static("Source", parse_rich(path).path, "of dynamic tables", payload)
         made = joined(node.payload, payloads, append=append)
     else:
         raise generic(f'Type of {target.path} must be either file or table, not "{node.type}"')
@@ -52,31 +56,63 @@ def _whole(cypress: Cypress, source: RichPath, type: str, tx: str | None) -> Any
     return node.payload
 
 
+def _require_static(role: str, path: str, what: str, table: Table) -> None:
+    if table.dynamic:
+        raise generic(f"{role} table {path} is dynamic, concatenation {what} is not supported")
+
+
 def joined(table: Table, sources: Sequence[Table], *, append: bool) -> Table:
     """Return the static table with the rows of others instead of its own, or after them."""
-    if any(each.dynamic for each in (table, *sources)):
-        raise generic("Dynamic tables cannot be concatenated")
     wanted = _upload(table, sources, append)
     schema = wanted.schema
-    rows = list(table.static_rows) if append else []
-    names = list(table.static_names if rows else ()) or [column.name for column in schema.columns]
-    for source in sources:
-        numbers = []
-        for column in static.columns_of(source):
-            if column.name not in names:
-                if schema.strict:
-                    raise violation(f'Unknown column "{column.name}" in strict schema')
-                names.append(column.name)
-            numbers.append(names.index(column.name))
-        for row in source.static_rows:
-            pieces = [
-                wire.renumbered(piece, numbers[number])
-                for number, piece in wire.chunks(row).items()
-            ]
-            rows.append(static.complete(schema, wire.from_chunks(pieces)))
+    names = list(table.static_names if append and table.static_rows else ())
+    names = names or [column.name for column in schema.columns]
+    pieces = [_piece(source, schema, names) for source in sources if source.static_rows]
+    if append and table.static_rows:
+        pieces.insert(0, (table.static_rows, table.static_chunks))
+    if schema.sorted:
+        pieces = _in_order(schema, pieces)
+    rows = [row for rows, _ in pieces for row in rows]
     if schema.sorted:
         static.check_order(schema, rows)
-    return static.replaced(table, wanted, rows, names)
+    chunks = tuple(chunk for _, chunks in pieces for chunk in chunks)
+    return static.replaced(table, wanted, rows, names, chunks)
+
+
+Piece = tuple[list[bytes], tuple[tuple[int, int], ...]]
+"""Rows of one source, and its chunks: they keep the time of their writes."""
+
+
+def _piece(source: Table, schema: TableSchema, names: list[str]) -> Piece:
+    """Return the rows of a source under the name table `names`, which grows by its columns."""
+    numbers = []
+    for column in static.columns_of(source):
+        if column.name not in names:
+            if schema.strict:
+                raise violation(f'Unknown column "{column.name}" in strict schema')
+            names.append(column.name)
+        numbers.append(names.index(column.name))
+    rows = []
+    for row in source.static_rows:
+        values = [
+            wire.renumbered(piece, numbers[number]) for number, piece in wire.chunks(row).items()
+        ]
+        rows.append(static.complete(schema, wire.from_chunks(values)))
+    return rows, source.static_chunks
+
+
+def _in_order(schema: TableSchema, pieces: list[Piece]) -> list[Piece]:
+    """Return pieces of sorted rows by their first keys. Raises YtError if they overlap."""
+    count = schema.key_count
+
+    def ends(piece: Piece) -> tuple[Key, Key]:
+        return key_of(piece[0][0], count), key_of(piece[0][-1], count)
+
+    ordered = sorted(pieces, key=ends)
+    for before, after in pairwise(ordered):
+        if ends(before)[1] > ends(after)[0]:
+            raise YtError(static.SORT_ORDER_VIOLATION, "Chunks ranges are overlapping")
+    return ordered
 
 
 def _upload(table: Table, sources: Sequence[Table], append: bool) -> Upload:
@@ -87,6 +123,8 @@ def _upload(table: Table, sources: Sequence[Table], append: bool) -> Upload:
     """
     if table.schema_mode == "strong":
         return Upload(append, table.schema, "strong")
+    if not sources:
+        return Upload(append, table.schema, table.schema_mode)
     first, *others = [table, *sources] if append else sources
     schema = _unsorted(first.schema)
     if any(each.schema_mode == "weak" for each in (first, *others)) or any(

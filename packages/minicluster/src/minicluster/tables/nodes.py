@@ -240,6 +240,8 @@ def _copy(node: Node, move: bool) -> Table:
         [Tablet(pivot=tablet.pivot, data=_copy_data(tablet.data)) for tablet in table.tablets],
         data=copy.deepcopy(table.data),
         static_rows=list(table.static_rows),
+        static_names=list(table.static_names),
+        static_chunks=table.static_chunks,
         atomicity=table.atomicity,
         schema_mode=table.schema_mode,
         last_commit=table.last_commit,

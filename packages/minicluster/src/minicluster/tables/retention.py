@@ -63,7 +63,8 @@ class Retention:
             if not isinstance(table, Table) or not table.dynamic:
                 continue
             if table.sorted:
-                if not DEFAULTS.keys().isdisjoint(node.attributes):
+                compacted = any(tablet.state == MOUNTED for tablet in table.tablets)
+                if compacted and not DEFAULTS.keys().isdisjoint(node.attributes):
                     compact(table.data, _settings(node.attributes), now)
                 continue
             if node.attributes.get("min_data_versions") != 0:
@@ -89,14 +90,16 @@ def require_retained(node: Node, timestamp: int | None, now: float) -> None:
     """Raise YtError for a read of a sorted table at a time whose versions are gone.
 
     Source: server/node/tablet_node/tablet_manager.cpp, ValidateTabletRetainedTimestamp. Model: the
-    table is compacted all the time, so that nothing outlives `min_data_ttl`.
+    table is compacted all the time, so that nothing outlives `min_data_ttl`, unless it is frozen.
     """
-    retained = _before(now, _settings(node.attributes)["min_data_ttl"])
-    if timestamp is not None and timestamp < retained:
-        raise generic(
-            f"Timestamp {timestamp} is less than tablet {node.payload.tablets[0].id} "
-            f"retained timestamp {retained}"
-        )
+    ttl = _settings(node.attributes)["min_data_ttl"]
+    for tablet in node.payload.tablets:
+        retained = _before(now if tablet.frozen_at is None else tablet.frozen_at, ttl)
+        if timestamp is not None and timestamp < retained:
+            raise generic(
+                f"Timestamp {timestamp:x} is less than tablet {tablet.id} "
+                f"retained timestamp {retained:x}"
+            )
 
 
 def _settings(attributes: Mapping[str, Any]) -> dict[str, int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any
 
 from ..core.errors import YtError, generic, not_supported
@@ -47,6 +47,8 @@ class Written:
     upload: Upload
     names: list[str]
     rows: list[bytes]
+    time: int = 0
+    """The timestamp of the write."""
 
     def onto(self, table: Table) -> Table:
         """Return the table with these rows. Raises YtError if that breaks its order."""
@@ -60,7 +62,8 @@ class Written:
         rows = [*kept, *added]
         if self.upload.schema.sorted:
             check_order(self.upload.schema, rows)
-        return replaced(table, self.upload, rows, names)
+        chunks = (*(table.static_chunks if kept else ()), (len(added), self.time))
+        return replaced(table, self.upload, rows, names, chunks)
 
 
 class Blocks:
@@ -120,7 +123,13 @@ def renumbered(row: bytes, numbers: Sequence[int]) -> bytes:
     )
 
 
-def replaced(table: Table, wanted: Upload, rows: list[bytes], names: list[str]) -> Table:
+def replaced(
+    table: Table,
+    wanted: Upload,
+    rows: list[bytes],
+    names: list[str],
+    chunks: tuple[tuple[int, int], ...],
+) -> Table:
     """Return the table with the schema that a write asked for, and with these rows."""
     return replace(
         table,
@@ -128,8 +137,14 @@ def replaced(table: Table, wanted: Upload, rows: list[bytes], names: list[str]) 
         schema_mode=wanted.schema_mode,
         static_rows=rows,
         static_names=names,
+        static_chunks=chunks,
         _readers={},
     )
+
+
+def times(table: Table) -> Iterator[int]:
+    """Yield when each row of a static table was written."""
+    return chain.from_iterable(repeat(time, count) for count, time in table.static_chunks)
 
 
 def complete(schema: TableSchema, row: bytes) -> bytes:

@@ -37,6 +37,8 @@ class Tablet:
     data: OrderedData = field(default_factory=OrderedData)
     id: str = field(default_factory=lambda: ids.new(ids.TABLET))
     mount_revision: int = 0
+    frozen_at: float | None = None
+    """When it was frozen: a frozen tablet is not compacted, so its retained timestamp stays."""
 
 
 @dataclass
@@ -51,6 +53,8 @@ class Table:
     static_rows: list[bytes] = field(default_factory=list)
     static_names: list[str] = field(default_factory=list)
     """Name table of `static_rows` once they were written: the schema's columns, then others."""
+    static_chunks: tuple[tuple[int, int], ...] = ()
+    """Of the rows of a static table, so many each time and when they were written."""
     atomicity: str = "full"
     schema_mode: str = "strong"
     last_commit: int = 0

@@ -55,12 +55,13 @@ def mount(
     *,
     freeze: bool,
     next_revision: Callable[[], int],
+    now: float,
 ) -> None:
     table.schema.validate_dynamic()
     for tablet in tablet_range(table, path, first, last):
         if tablet.state == UNMOUNTED:
             tablet.mount_revision = next_revision()
-            tablet.state = FROZEN if freeze else MOUNTED
+            _set_state(tablet, FROZEN if freeze else MOUNTED, now)
             tablet.data.drop_chunks()
         elif freeze != (tablet.state == FROZEN):
             raise _wrong_state("mount", tablet)
@@ -69,23 +70,31 @@ def mount(
 def unmount(table: Table, path: str, first: int | None, last: int | None) -> None:
     for tablet in tablet_range(table, path, first, last):
         tablet.data.flush()
-        tablet.state = UNMOUNTED
+        _set_state(tablet, UNMOUNTED)
 
 
-def freeze(table: Table, path: str, first: int | None, last: int | None) -> None:
+def freeze(table: Table, path: str, first: int | None, last: int | None, now: float) -> None:
     for tablet in tablet_range(table, path, first, last):
         if tablet.state == UNMOUNTED:
             raise _wrong_state("freeze", tablet)
         tablet.data.flush()
-        tablet.state = FROZEN
+        _set_state(tablet, FROZEN, now)
 
 
 def unfreeze(table: Table, path: str, first: int | None, last: int | None) -> None:
     for tablet in tablet_range(table, path, first, last):
         if tablet.state == UNMOUNTED:
             raise _wrong_state("unfreeze", tablet)
-        tablet.state = MOUNTED
+        _set_state(tablet, MOUNTED)
         tablet.data.drop_chunks()
+
+
+def _set_state(tablet: Tablet, state: str, now: float | None = None) -> None:
+    if state != FROZEN:
+        tablet.frozen_at = None
+    elif tablet.state != FROZEN:
+        tablet.frozen_at = now
+    tablet.state = state
 
 
 def _wrong_state(action: str, tablet: Tablet) -> YtError:
