@@ -449,8 +449,10 @@ def test_rewind_names_its_arguments(project: Path, capsys: pytest.CaptureFixture
         run("rewind")
     assert caught.value.code == 2
     usage, error = capsys.readouterr().err.split("error: ")
-    assert "earliest|latest|rows|to-time [QUEUE:PARTITION=ROW|TIME ...]" in " ".join(usage.split())
-    assert error == "the following arguments are required: earliest|latest|rows|to-time\n"
+    assert "earliest|latest|rows|to-time|state [QUEUE:PARTITION=ROW|TIME ...]" in " ".join(
+        usage.split()
+    )
+    assert error == "the following arguments are required: earliest|latest|rows|to-time|state\n"
 
 
 def test_a_changed_guarantee_is_refused_before_spark_starts(

@@ -188,8 +188,8 @@ def _state(found: Facts) -> Finding | None:
         return None
     return Finding(
         "the job ended because Spark cannot read its state",
-        (f"{found.make('status')} has the message, with the file if Spark names it",
-         'docs/operations.md, "A damaged state", says what to do and what each way costs'),
+        (f"{found.make('rewind TO=state DRY_RUN=1')} names the damaged files",
+         'docs/operations.md, "A damaged state", says what to do and what it costs'),
     )  # fmt: skip
 
 

@@ -10,6 +10,9 @@ from .command import Command
 
 def _run(context: JobContext, given: argparse.Namespace) -> None:
     to, rows, options = given.to, given.rows, {"overwrite": given.overwrite}
+    if to == "state":
+        _rebuild(context, dry_run=given.dry_run)
+        return
     if to == "to-time":
         time = positions_at_time.parsed(rows)
         to, (rows, said) = "rows", positions_at_time.places(context, time)
@@ -24,8 +27,24 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
         print(*repositioning.rewind(context, tablets, to, rows, **options), sep="\n")
 
 
+def _rebuild(context: JobContext, *, dry_run: bool) -> None:
+    """Build the state again from the newest version of it that can be loaded."""
+    from ..connector.java import jvm_of
+    from ..connector.tablet_transactions import Tablets
+    from ..query import state_rebuild
+    from ..recovery import state_check
+    from ..spark import session
+
+    with alone(context), session.opened(known := state_check.with_state_store(context)) as spark:
+        if dry_run:
+            print(*state_rebuild.planned(known, spark).said, "nothing was changed", sep="\n")
+            return
+        for line in state_rebuild.rebuild(known, spark, Tablets(jvm_of(spark), known.settings)):
+            print(line, flush=True)
+
+
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    to = ("earliest", "latest", "rows", "to-time")
+    to = ("earliest", "latest", "rows", "to-time", "state")
     parser.add_argument("to", choices=to, metavar="|".join(to))
     example = "e.g. rows //home/team/bids:0=42, or to-time 2026-11-21T10:00 (UTC)"
     row = "QUEUE:PARTITION=ROW|TIME"
@@ -36,7 +55,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMAND = Command(
     name="rewind",
-    help="Move the job to other rows: it reads rows again or skips them. Drops the state.",
+    help=(
+        "Move the job to other rows: it reads rows again or skips them. Drops the state. `state` "
+        "moves nothing and builds a damaged state again."
+    ),
     run=_run,
     arguments=_arguments,
     starts_jvm=True,

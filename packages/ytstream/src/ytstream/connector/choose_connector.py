@@ -6,13 +6,14 @@ transaction that SPYT's agent opens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ..schema.columns import Column
 from ..settings.job_settings import OWN, SPYT, Settings
-from .compile_java import OUTPUT, PACE, SOURCE, unavailable
+from .compile_java import OUTPUT, PACE, REPLAY, SOURCE, unavailable
 from .java import Java, class_name, each
 from .spark_plan import execution_of
 
@@ -55,6 +56,20 @@ def source_format(spark: SparkSession, settings: Settings) -> str:
 def set_pace(settings: Settings, rows: int, java: Java) -> None:
     """Let the next batches read up to so many rows of each partition; 0: as the settings say."""
     java[f"{PACE}.set"](settings.consumer, rows)
+
+
+@contextmanager
+def begun_at(offsets: Mapping[str, str], java: Java) -> Iterator[None]:
+    """Let queries begin at these offsets of Spark's log, by queue, and leave the consumers alone.
+
+    Only our own reader can.
+    """
+    for queue, offset in offsets.items():
+        java[f"{REPLAY}.begin"](queue, offset)
+    try:
+        yield
+    finally:
+        java[f"{REPLAY}.end"]()
 
 
 def write(

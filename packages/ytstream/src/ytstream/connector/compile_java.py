@@ -31,6 +31,7 @@ SOURCE = "ytstream.Queue"
 #: The other classes that Python calls.
 OUTPUT, ADVANCE, PACE = "ytstream.Output", "ytstream.Advance", "ytstream.Pace"
 STATE_SCHEMA = "ytstream.StateSchema"
+REPLAY = "ytstream.Replay"
 _LINES, _INSERT = "ytstream.Lines", "ytstream.Insert"
 _PULL = "ytstream.Pull"
 _COMPILER = "org.codehaus.janino.Compiler"

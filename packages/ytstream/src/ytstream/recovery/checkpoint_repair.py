@@ -16,7 +16,7 @@ from ..settings.job_settings import Settings
 from . import spark_logs
 
 #: What Spark keeps in a checkpoint; ``metadata`` holds the query's id.
-_PARTS = ("metadata", "offsets", "commits", "state", "sources")
+PARTS = ("metadata", "offsets", "commits", "state", "sources")
 
 
 def path_of(settings: Settings, epoch: int) -> str:
@@ -43,7 +43,7 @@ def new_folder(
         if not stateful or head.batch < 0 or head.folder is None:
             return -1
         source = path_of(settings, head.folder)
-        for part in _PARTS:
+        for part in PARTS:
             if client.exists(f"{source}/{part}"):
                 client.copy(f"{source}/{part}", f"{path}/{part}")
         _name_query(client, path)
@@ -100,7 +100,7 @@ def _repair(client: Client, path: str, head: Head, rows: ByQueue) -> None:
     if later and (is_moved or not _fits(client, path, later[0], [*rows.values()])):
         for number in later:
             client.remove(f"{path}/offsets/{number}")
-    _remove_states(client, path, batch + 1)
+    remove_states(client, path, batch + 1)
 
 
 def _move(client: Client, path: str, head: Head, rows: ByQueue) -> bool:
@@ -138,7 +138,7 @@ def _fits(client: Client, path: str, number: int, rows: Rows) -> bool:
     )
 
 
-def _remove_states(client: Client, path: str, version: int) -> None:
+def remove_states(client: Client, path: str, version: int) -> None:
     """Remove later versions of the state, and files that Spark was writing when it died.
 
     Spark never looks at the latter again: they would be in every copy.

@@ -87,8 +87,8 @@ class StateDamage:
         at = f" ({self.where})" if self.where else ""
         return JobError(
             f"{begin}the state in the checkpoint is damaged{at}: {self.said}",
-            'see "A damaged state" in docs/operations.md before you use `rewind`; committed rows '
-            "are kept",
+            '`rewind state` builds it again and duplicates no row (docs/operations.md, "A damaged '
+            'state"); committed rows are kept',
             code=ErrorCode.STATE_DAMAGED,
         )
 

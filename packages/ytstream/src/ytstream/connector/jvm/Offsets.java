@@ -23,6 +23,8 @@ final class Offsets implements YtQueueOffsetProvider {
    * verifies this in the transaction of the next one (verify_head). SPYT would ask for it in four requests.
    */
   public YtQueueOffset getCurrentOffset(String cluster, String consumer, String queue, CompoundClient yt) {
+    YtQueueOffset replayed = Replay.of(queue);
+    if (replayed != null) return replayed;
     if (moved != null && moved.path().equals(queue)) return moved;
     return YtQueueOffsetProvider$.MODULE$.getCurrentOffset(cluster, consumer, queue, yt);
   }
@@ -34,7 +36,7 @@ final class Offsets implements YtQueueOffsetProvider {
   public Option advance(String consumer, YtQueueOffset to, YtQueueOffset last, Option most, Option transaction, CompoundClient yt) {
     if (!to.$greater$eq(last)) return Option.empty();
     if (most.isDefined() && !((YtQueueOffset) most.get()).$greater$eq(to)) return Option.empty();
-    if (transaction.isDefined()) {
+    if (transaction.isDefined() && Replay.of(to.path()) == null) {
       int[] partitions = new int[to.partitions().size()];
       long[] rows = new long[partitions.length];
       int count = 0;

@@ -1,0 +1,159 @@
+"""A damaged state comes back: what the job says of each kind of file, and how it is repaired.
+
+Each case damages the checkpoint of the same job, after 15 batches of which the last ten have their
+files. In none of them is a row of the output lost or repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from minicluster.testing import Running
+from tests.support.helpers import StreamOf, adopt, another_process, fails_with, head_of
+from ytstream import JobError, RestartableError
+from ytstream.errors.error_codes import ErrorCode
+from ytstream.query import state_rebuild
+from ytstream.spark.spark_errors import explained_spark
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, settle, wait
+
+pytestmark = pytest.mark.spark
+
+BATCHES = 15
+#: Changes a stored file.
+Damage = Callable[[bytes], bytes | None]
+
+
+def _flipped(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 0x5A]) + data[middle + 1 :]
+
+
+def _cut(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def _gone(_: bytes) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A damaged file, and how many batches `rewind state` then executes again; None: it cannot."""
+
+    name: str
+    #: A file of partition 0: "changes" or "snapshot", and how many newer ones there are.
+    of: str
+    damage: Damage
+    again: int | None
+    newer: int = 0
+    #: Whether Spark itself copes with it.
+    is_harmless: bool = False
+
+
+CASES = (
+    Case("a byte of the newest changes", "changes", _flipped, 1),
+    Case("the newest changes cut off", "changes", _cut, 1),
+    Case("the newest changes gone", "changes", _gone, 1),
+    Case("a byte of older changes", "changes", _flipped, 3, newer=2),
+    Case("a byte of a snapshot", "snapshot", _flipped, 0),
+    Case("a snapshot cut off", "snapshot", _cut, 0),
+    Case("a snapshot gone", "snapshot", _gone, 0, is_harmless=True),
+)
+
+
+@pytest.fixture
+def stream(stream_of: StreamOf, store: str) -> Stream:
+    """Run a job with so many batches, and a snapshot some batches before the last one."""
+    made = stream_of("transactional", "window")
+    made.configure(state_store=store)
+    adopt(made.spark, made.context)
+    conf = made.spark._jsparkSession.sessionState().conf()
+    more = {
+        "maintenanceInterval": "500ms",
+        "maintenanceShutdownTimeout": "5s",
+        "minDeltasForSnapshot": "4",
+    }
+    for key, value in more.items():
+        conf.setConfString(f"spark.sql.streaming.stateStore.{key}", value)
+    with made.running() as query:
+        while head_of(made).batch < BATCHES:
+            made.send(40)
+            wait(drained(made.context), query)
+            settle(query)
+        wait(lambda: len(_files(made, "snapshot")) > 1, query)
+    return made
+
+
+def _files(stream: Stream, of: str) -> list[str]:
+    """Return the files of partition 0, the newest first."""
+    kinds = {"changes": ("changelog", "delta"), "snapshot": ("zip", "snapshot")}[of]
+    path = f"{stream.folder}/state/0/0"
+    names = [str(one) for one in stream.client.list(path) if str(one).endswith(kinds)]
+    return [f"{path}/{one}" for one in sorted(names, key=lambda n: -int(n.partition(".")[0]))]
+
+
+def _start(stream: Stream) -> ErrorCode | None:
+    """Start the job once; return the code of the error that ends it."""
+    try:
+        with explained_spark():
+            stream.drain()
+    except (JobError, RestartableError) as error:
+        return error.code
+    return None
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("store", ["rocksdb", "memory"])
+def test_each_kind_of_damage(
+    stream: Stream, cluster: Running, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    cluster.client.save(str(tmp_path / "state"))
+    for case in CASES:
+        cluster.client.load(str(tmp_path / "state"))
+        job = another_process(stream)
+        job.sent = list(stream.sent)
+        path = _files(stream, case.of)[case.newer]
+        data = case.damage(bytes(job.client.read_file(path).read()))
+        job.client.remove(path)
+        if data is not None:
+            job.client.write_file(path, data)
+        job.send(40)
+        said = _start(job)
+        record_property(f"{case.name}: the job", said or "goes on")
+        if not case.is_harmless:
+            assert said == ErrorCode.STATE_DAMAGED, case.name
+            lines = [*state_rebuild.rebuild(job.context, job.spark, job.tablets)]
+            record_property(f"{case.name}: rewind state", " | ".join(lines))
+            assert sum(": as the ledger has it" in line for line in lines) == case.again, lines
+        later = another_process(job)
+        later.close()
+        outcome = later.outcome()
+        record_property(f"{case.name}: rows", f"{outcome.lost} lost, {outcome.duplicated} repeated")
+        assert (outcome.lost, outcome.duplicated) == (0, 0), case.name
+
+
+def test_a_batch_that_would_write_other_rows_changes_nothing(stream_of: StreamOf) -> None:
+    """Of another transform(): its state would not be the one that the output has come from."""
+    stream = stream_of("transactional", "window")
+    stream.send(400)
+    stream.drain()
+    with stream.running() as query:  # the last batch has no rows, and writes windows
+        stream.publish([*stream.sample.closing(stream.context.job, stream.sent)])
+        wait(lambda: stream.found().total() == stream.wanted().total(), query)
+    path = _files(stream, "changes")[0]
+    data = bytes(stream.client.read_file(path).read())
+    stream.client.write_file(path, _flipped(data))
+    inner = stream.context.job.transform
+    stream.redeclare(transform=lambda events: inner(events).where("bids > 1000000"))
+    with fails_with(ErrorCode.STATE_DAMAGED):
+        list(state_rebuild.rebuild(stream.context, stream.spark, stream.tablets))
+    assert bytes(stream.client.read_file(path).read()) == _flipped(data)
+    stream.redeclare(transform=inner)
+    assert list(state_rebuild.rebuild(stream.context, stream.spark, stream.tablets))
+    another_process(stream).close()
+    assert stream.is_exact()
