@@ -34,6 +34,7 @@ from ..outputs.output_frames import computed
 from ..recovery import checkpoint_repair, spark_logs, start, state_files
 from ..recovery.checkpoint_repair import path_of
 from ..recovery.epoch import Epoch, raise_epoch
+from ..recovery.state_files import StatePartition
 from ..settings import spark_conf
 from ..settings.job_settings import OWN
 from ..spark.state_reading import StateReader
@@ -105,11 +106,12 @@ def planned(context: JobContext, spark: SparkSession) -> RebuildPlan:
     reader = StateReader(client, jvm_of(spark))
     parts = [*state_files.partitions(client, folder, context.job.shuffle_partitions)]
     version = state_files.newest(parts, last, reader.is_sound)
+    damaged = reader.damaged | _gone(parts, last, reader)
     offsets = set(spark_logs.numbers(client, f"{folder}/offsets"))
     if not {*range(max(0, version - 1), last)} <= offsets:
         raise JobError(
             "no version of the state that the checkpoint keeps can be loaded: "
-            + "; ".join(f"{path}: {said}" for path, said in reader.damaged.items()),
+            + "; ".join(f"{path}: {said}" for path, said in damaged.items()),
             _OTHERWISE,
             code=ErrorCode.STATE_DAMAGED,
         )
@@ -119,9 +121,17 @@ def planned(context: JobContext, spark: SparkSession) -> RebuildPlan:
         for number, path in part.snapshots.items()
         if number <= version and number > part.base(version, reader.is_sound)
     )
-    return RebuildPlan(
-        head, version, reader.damaged, left_out, _batches(context, head, last - version)
-    )
+    return RebuildPlan(head, version, damaged, left_out, _batches(context, head, last - version))
+
+
+def _gone(parts: list[StatePartition], last: int, reader: StateReader) -> dict[str, str]:
+    """Return the folders that lack changes, and which."""
+    found = {part.path: part.gone(last, reader.is_sound) for part in parts}
+    return {
+        path: f"the changes of version {', '.join(map(str, missing[-3:]))} are gone"
+        for path, missing in found.items()
+        if missing
+    }
 
 
 def _batches(context: JobContext, head: Head, count: int) -> tuple[LedgerRow, ...]:

@@ -32,6 +32,11 @@ class StatePartition:
         since = range(self.base(version, is_sound) + 1, version + 1)
         return all(one in self.changes and is_sound(self.changes[one]) for one in since)
 
+    def gone(self, version: int, is_sound: Callable[[str], bool]) -> list[int]:
+        """Return the versions up to ``version`` whose changes Spark needs and cannot find."""
+        since = range(self.base(version, is_sound) + 1, version + 1)
+        return [one for one in since if one not in self.changes]
+
 
 def partitions(client: Client, folder: str, count: int) -> Iterator[StatePartition]:
     """Yield the partitions of each operator of a checkpoint; ``count`` of each, gone or not."""
