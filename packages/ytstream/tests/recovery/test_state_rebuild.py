@@ -22,12 +22,15 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import batch_history
 from ytstream.query import state_rebuild
 from ytstream.spark.spark_errors import explained_spark
+from ytstream.version import version_of
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream, settle, wait
 
 pytestmark = pytest.mark.spark
 
 BATCHES = 15
+#: Spark 4.2 takes an older snapshot by itself (SPARK-54121).
+REPAIRS = version_of("pyspark") >= "4.2"
 #: Changes a stored file.
 Damage = Callable[[bytes], bytes | None]
 
@@ -64,11 +67,11 @@ CASES = (
     Case("the newest changes cut off", "changes", _cut, 1),
     Case("the newest changes gone", "changes", _gone, 1),
     Case("a byte of older changes", "changes", _flipped, 3, newer=2),
-    Case("a byte of a snapshot", "snapshot", _flipped, 0),
-    Case("a snapshot cut off", "snapshot", _cut, 0),
+    Case("a byte of a snapshot", "snapshot", _flipped, 0, is_harmless=REPAIRS),
+    Case("a snapshot cut off", "snapshot", _cut, 0, is_harmless=REPAIRS),
     Case("a snapshot gone", "snapshot", _gone, 0, is_harmless=True),
-    Case("a byte of a file of RocksDB", "sst", _flipped, 0),
-    Case("a file of RocksDB gone", "sst", _gone, 0),
+    Case("a byte of a file of RocksDB", "sst", _flipped, 0, is_harmless=REPAIRS),
+    Case("a file of RocksDB gone", "sst", _gone, 0, is_harmless=REPAIRS),
 )
 
 
@@ -149,7 +152,9 @@ def test_each_kind_of_damage(
         job.send(40)
         said = _start(job)
         record_property(f"{case.name}: the job", said or "goes on")
-        if not case.is_harmless:
+        if case.is_harmless:
+            assert said is None, (case.name, said)
+        else:
             assert said == ErrorCode.STATE_DAMAGED, (case.name, path, head_of(stream).batch)
             lines = [*state_rebuild.rebuild(job.context, job.spark, job.tablets)]
             record_property(f"{case.name}: rewind state", " | ".join(lines))
