@@ -16,6 +16,7 @@ from .cypress.kinds import Kinds
 from .cypress.store import Store
 from .cypress.transactions import Transactions
 from .operations.scheduler import Nodes, NoNodes, Scheduler
+from .query import computed
 from .queues import nodes as queue_nodes
 from .queues import registrations
 from .queues.agent import QueueAgent
@@ -23,6 +24,7 @@ from .queues.consumers import Consumers
 from .queues.producers import Producers
 from .queues.queues import Queues
 from .queues.reports import Reporter
+from .rows.computed import use
 from .tables import nodes as table_nodes
 from .tables.commands import Tables
 from .tables.retention import Retention
@@ -68,6 +70,7 @@ class Cluster:
         self.producers = Producers(self.name, cypress, tables, tablet)
         self.nodes: Nodes = NoNodes()
         self.scheduler = Scheduler(clock, cypress, self.nodes)
+        use(computed.compiled)
         objects.register(kinds, self.transactions)
         files.register(kinds, cypress.exists)
         subjects.register(kinds)

@@ -101,7 +101,6 @@ def test_the_real_client_reads_back_what_it_wrote() -> None:
             [{"name": "a", "type_v3": "int64", "required": False}],
             '"type_v3" and "required" that do not match',
         ),
-        ([{"name": "a", "type": "int64", "expression": "1"}], "not supported by minicluster"),
     ],
 )
 def test_refused_columns(columns: list[dict[str, Any]], message: str) -> None:

@@ -17,6 +17,7 @@ from ..core.errors import YtError, generic, not_supported
 from . import wire
 from .aggregates import flagged, without_flag
 from .bulk import ByTablet, Expected, UsualRows
+from .computed import filled
 from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
 
 WRITE = 0
@@ -66,7 +67,7 @@ class RowReader:
         for name in names:
             if name in SYSTEM_COLUMNS and name in positions:
                 self._mapping.append(_SYSTEM)
-            elif name in positions:
+            elif name in positions and schema.columns[positions[name]].expression is None:
                 self._mapping.append(positions[name])
             elif name == TABLET_INDEX and not schema.sorted:
                 self._mapping.append(_TABLET)
@@ -74,8 +75,10 @@ class RowReader:
                 # The server refuses a row, not a name table; a wrong name that no row uses is
                 # harmless there, and refused here only when a row does use it.
                 self._mapping.append(-3)
+        self._computed = [pair for pair in schema.computed if pair[0] < schema.key_count]
+        computed = {schema.columns[index].name for index, _ in self._computed}
         for name in schema.key_columns:
-            if name not in self.names:
+            if name not in self.names and name not in computed:
                 raise YtError(1, f'Missing key column "{name}" in name table', {"path": path})
         self._fast = self._expectations(self._stored)
         self._usual = UsualRows(self._fast or [])
@@ -335,8 +338,12 @@ class RowReader:
                 pieces[index] = wire.renumbered(chunk, index)
         for index in range(keys):
             column = self.schema.columns[index]
-            if index not in pieces and (column.required or not optional_keys):
+            if index in pieces or column.expression is not None:
+                continue
+            if column.required or not optional_keys:
                 raise YtError(1, f'Missing key column "{column.name}"')
+        if self._computed:
+            pieces = filled(pieces, self._computed, len(self.schema.columns))
         return tablet, pieces
 
 

@@ -52,7 +52,7 @@ class ItemReader:
             )
             for index, column in stored
         ]
-        names = {column.name for _, column in stored}
+        names = {column.name for _, column in stored if column.expression is None}
         # The driver adds a null for each column that an item lacks, "$tablet_index" among them
         # (client/driver/table_commands.cpp, SetTreatMissingAsNull): seen with the RPC driver.
         self._width = len(stored) + (0 if schema.sorted else 1)
@@ -97,7 +97,8 @@ class ItemReader:
 
 def require_keys(schema: TableSchema, items: Iterable[Item]) -> None:
     """Raise YtError for an item with a column that is not part of the key."""
-    names = frozenset(schema.key_columns)
+    keys = schema.columns[: schema.key_count]
+    names = frozenset(column.name for column in keys if column.expression is None)
     for item in items:
         _require_known(item, names)
 

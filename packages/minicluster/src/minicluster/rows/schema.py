@@ -9,7 +9,7 @@ unversioned_row.cpp, name_table.cpp, schema.cpp).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from yt import yson
 
 from ..core.errors import YtError, around, not_supported
 from . import aggregates, types, wire
+from .computed import Computed, compiled
 from .rowset import RowsetColumn
 from .types import MAX_NAME_LENGTH, SCALARS, V3_NAMES, LogicalType, ScalarType
 
@@ -86,6 +87,11 @@ class Column:
     @property
     def aggregate(self) -> str | None:
         return self.extra.get("aggregate")
+
+    @property
+    def expression(self) -> str | None:
+        """What the column's values are computed by."""
+        return self.extra.get("expression")
 
     @property
     def described(self) -> RowsetColumn:
@@ -160,6 +166,13 @@ class TableSchema:
     strict: bool = True
     unique_keys: bool = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was compiled: a saved state has no functions."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
     @classmethod
     def from_yson(cls, value: Any) -> TableSchema:
         """Read a list of columns with attributes `strict` and `unique_keys`. Raises YtError."""
@@ -197,13 +210,41 @@ class TableSchema:
             if column.sort_order and column.wire_type == wire.COMPOSITE:
                 raise _error(f'Key column "{column.name}" cannot be of type "{column.type}"')
             _validate_aggregate(column)
-            if "expression" in column.extra:
-                raise not_supported("computed columns")
+            if column.expression is not None and column.required:
+                why = _error("Computed column cannot be required")
+                raise around(f'Error validating schema of column "{column.name}"', why)
         keys = self.key_count
         if any(column.sort_order for column in self.columns[keys:]):
             raise _error("Key columns must form a prefix of schema")
         if self.unique_keys and not keys:
             raise _error('"unique_keys" can only be true for a sorted schema')
+        self._validate_computed()
+
+    def _validate_computed(self) -> None:
+        """Source: ytlib/table_client/schema.cpp, ValidateComputedColumns."""
+        for index, one in self.computed:
+            column = self.columns[index]
+            if one.kind not in (column.wire_type, wire.NULL):
+                raise _error(
+                    f'Computed column "{column.name}" type mismatch: declared type is '
+                    f'"{column.type}" but expression type is "{wire.TYPE_NAMES[one.kind]}"'
+                )
+            for name in sorted(one.needs):
+                needed = self.find(name)
+                if needed is not None and needed.expression is not None:
+                    raise _error(
+                        f'Computed column "{column.name}" depends on a computed column "{name}"'
+                    )
+
+    @cached_property
+    def computed(self) -> list[tuple[int, Computed]]:
+        """The computed columns by index, compiled. Raises YtError for a wrong expression."""
+        kinds = {column.name: column.wire_type for column in self.columns}
+        return [
+            (index, compiled(column.expression, kinds))
+            for index, column in enumerate(self.columns)
+            if column.expression is not None
+        ]
 
     def validate_dynamic(self) -> None:
         """Check the demands of dynamic tables beyond those of static ones. Raises YtError."""
@@ -216,6 +257,12 @@ class TableSchema:
         for key in self.columns[: self.key_count]:
             if key.wire_type == wire.ANY:
                 raise _error(f'Key column "{key.name}" cannot be of type "{key.type}"')
+        for index, one in self.computed:
+            computed = f'column "{self.columns[index].name}"'
+            if not self.columns[index].sort_order:
+                raise _error(f"Non-key {computed} cannot be computed")
+            for name in sorted(one.needs - {*self.key_columns}):
+                raise _error(f'Computed {computed} depends on a non-key column "{name}"')
         if self.sorted and self.key_count == len(self.columns):
             raise _error("There must be at least one non-key column")
         for name, type_ in SYSTEM_COLUMNS.items():

@@ -131,7 +131,7 @@ def _fill_column(message: Any, column: Column) -> None:
     message.type = wire.ANY if column.composite else column.wire_type
     message.type_v3 = yson.dumps(column.to_yson()["type_v3"], yson_format="binary")
     message.required = column.required
-    for name in ("lock", "group", "aggregate"):
+    for name in ("lock", "group", "aggregate", "expression"):
         if name in column.extra:
             setattr(message, name, column.extra[name])
     if column.sort_order:

@@ -69,6 +69,9 @@ def _check_tables(old: TableSchema, new: TableSchema, dynamic: bool) -> None:
         return
     _check_columns(old, new)
     for column in new.columns:
+        if column.expression is not None and old.find(column.name) is None:
+            raise generic(f'Cannot introduce a new computed column "{column.name}" after creation')
+    for column in new.columns:
         if column.required and old.find(column.name) is None:
             raise generic(
                 f'Cannot insert a new required column "{column.name}" into a non-empty table'
@@ -112,12 +115,13 @@ def _check_column(old: Column, new: Column) -> None:
         )
     for what, before, after in (
         ("Sort order mismatch for column", old.sort_order, new.sort_order),
+        ("Expression mismatch for column", old.expression, new.expression),
         ("Aggregate mode mismatch for column", old.aggregate, new.aggregate),
     ):
-        introduced = before is None if what.startswith("Aggregate") else after is None
-        if before != after and not introduced:
+        free = {"Sort": after is None, "Aggr": before is None}.get(what[:4], False)
+        if before != after and not free:
             raise YtError(
-                INCOMPATIBLE_SCHEMAS, f'{what} {name}: old "{before}", new "{after or ""}"'
+                INCOMPATIBLE_SCHEMAS, f'{what} {name}: old "{before or ""}", new "{after or ""}"'
             )
 
 

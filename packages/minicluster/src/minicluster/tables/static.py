@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core.errors import YtError, generic, not_supported
 from ..rows import wire
+from ..rows.computed import filled
 from ..rows.from_stream import BlockReader
 from ..rows.from_wire import Key, key_of
 from ..rows.from_yson import encode
@@ -149,6 +150,8 @@ def times(table: Table) -> Iterator[int]:
 
 def complete(schema: TableSchema, row: bytes) -> bytes:
     """Return the row with a value, checked, for every column of the schema."""
+    if schema.computed:
+        row = _with_computed(schema, row)
     pieces = wire.chunks(row)
     given = {column: (kind, value) for column, kind, value in wire.values(row)}
     for index, column in enumerate(schema.columns):
@@ -159,6 +162,22 @@ def complete(schema: TableSchema, row: bytes) -> bytes:
         if index not in pieces:
             pieces[index] = wire.encode_value(index, wire.NULL, None)
     return wire.from_chunks([pieces[index] for index in sorted(pieces)])
+
+
+def _with_computed(schema: TableSchema, row: bytes) -> bytes:
+    """Return the row with the values of its computed columns, which no client may give.
+
+    Source: ytlib/table_client/schemaless_multi_chunk_writer.cpp, EvaluateComputedColumns.
+    """
+    pieces = wire.chunks(row)
+    for index, _ in schema.computed:
+        if index in pieces:
+            raise violation(
+                f'Column "{schema.columns[index].name}" is computed automatically and should not '
+                "be provided by user"
+            )
+    whole = filled(pieces, schema.computed, 1 + max([len(schema.columns), *pieces]))
+    return wire.from_chunks([*whole.values()])
 
 
 def check_order(schema: TableSchema, stored: Sequence[bytes]) -> None:

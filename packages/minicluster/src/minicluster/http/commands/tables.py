@@ -193,7 +193,9 @@ def _keys(call: Invocation) -> list[dict[str, Any]]:
     found = call.rows(schema)
     require_keys(schema, found)
     keys = schema.columns[: schema.key_count]
-    nulls = {column.name: None for column in keys if not column.required}
+    nulls = {
+        column.name: None for column in keys if not column.required and column.expression is None
+    }
     return [nulls | item for item in found] if nulls else found
 
 
