@@ -198,6 +198,18 @@ def test_a_text_of_the_raw_column_is_refused(refused: Callable[..., str], text: 
         assert "json_of(column)" in said
 
 
+def test_a_function_of_texts_that_gets_the_raw_column_is_refused_with_the_way(
+    refused: Callable[..., str],
+) -> None:
+    text = "get_json_object(value, '$.a')"
+    for maker, said in {
+        "transform()": refused(transform=_with(json=text)),
+        "REJECT['x'] in transform.py": refused(reject={"x": f"{text} = 'a'"}),
+    }.items():
+        assert said.startswith(f"{maker}: [DATATYPE_MISMATCH")
+        assert "json_of(column)" in said
+
+
 def test_a_wrong_argument_is_named(refused: Callable[..., str]) -> None:
     kind, count = "json_of(id) = 'a'", "json_of(value, id) = 'a'"
     assert "json_of() takes an `any` column, not string" in refused(reject={"x": kind})

@@ -24,29 +24,45 @@ from ..connector import json_of
 from ..connector.compile_java import unavailable
 from ..connector.spark_plan import Expression as PlanExpression
 from ..connector.spark_plan import analysed
+from ..declaration.user_errors import place
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import Job
 from ..schema.columns import Column
 from ..schema.spark_types import holds_any
+from ..spark.spark_errors import cause
 
 #: Functions that print what they are given.
 _PRINTING = ("format_string", "printf", "to_xml")
 _CASTS = ("Cast", "TryCast")
+#: What Spark calls the type where a function does not take it: since Spark 4, and before.
+_NAMED = ('the type UDT("BINARY")', 'the type "BINARY"')
+_REMEDY = (
+    "take the value of an `any` column as JSON text: json_of(column), by `from ytstream import "
+    "json_of` in Python and by its name in SQL"
+)
 #: Around the message: Spark puts its error condition before it, and the stack behind.
 _BEGIN, _END = "bytes that are not YSON in column ", " (end of value)"
 
 
 @contextmanager
-def prepared(spark: SparkSession, job: Job) -> Iterator[None]:
-    """Let the SQL of the job call ``json_of``. Raises JobError where it does, and it cannot run."""
+def prepared(
+    spark: SparkSession, job: Job, maker: str, code: ErrorCode = ErrorCode.PLAN
+) -> Iterator[None]:
+    """Let the SQL of ``maker`` call ``json_of``.
+
+    Raises JobError where it does and cannot, and for a function that does not read the raw column.
+    """
     if _has_any(job):
         json_of.register(spark)
     try:
         yield
     except PySparkException as error:
-        if "UNRESOLVED_ROUTINE" in (text := str(error)) and "`json_of`" in text:
+        text = str(error)
+        if "UNRESOLVED_ROUTINE" in text and "`json_of`" in text:
             json_of.verify_available(spark)
+        if _has_any(job) and any(named in text for named in _NAMED):
+            raise JobError(f"{maker}: {cause(text)}{place(error)}", _REMEDY, code=code) from error
         raise
 
 
@@ -57,8 +73,7 @@ def verify(rows: DataFrame, job: Job, maker: str, code: ErrorCode = ErrorCode.PL
         raise JobError(
             f"{maker}: {printed.sql} prints the Java object that holds an `any` value, such as "
             "YsonBinary([B@1f2e3d)",
-            "take the value as JSON text: json_of(column), by `from ytstream import json_of` in "
-            "Python and by its name in SQL",
+            _REMEDY,
             code=code,
         )
 

@@ -73,7 +73,8 @@ class OutputFrames:
         """Return what transform() makes of the events."""
         more = [] if self.reference is None else [self.reference]
         job = self.context.job
-        with any_columns.prepared(events.sparkSession, job), user_function("transform()"):
+        name = "transform()"
+        with any_columns.prepared(events.sparkSession, job, name), user_function(name):
             rows = job.transform(events, *more)
         if not isinstance(rows, DataFrame):
             raise JobError(
@@ -81,7 +82,7 @@ class OutputFrames:
                 "return the rows",
                 code=ErrorCode.USER_CODE,
             )
-        any_columns.verify(rows, job, "transform()")
+        any_columns.verify(rows, job, name)
         return readable(rows) if job.kind.is_stateful else rows
 
     def split(self, rows: DataFrame) -> Frames:

@@ -63,7 +63,7 @@ def flow_of(spark: SparkSession, context: JobContext, reference: DataFrame | Non
     if job.split is None:
         frames: Frames = {"output": rows}
     else:  # a frame of no rows: outputs() may count them, which a stream does not allow
-        with any_columns.prepared(spark, job):
+        with any_columns.prepared(spark, job, "outputs()"):
             frames = outputs.split(spark.createDataFrame([], rows.schema))
         for frame in frames.values():
             any_columns.verify(frame, job, "outputs()")

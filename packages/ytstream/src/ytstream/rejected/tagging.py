@@ -99,7 +99,7 @@ def _reason(job: Job) -> Expression:
 def _verify_condition(events: DataFrame, job: Job, reason: str, condition: str) -> None:
     name = f"REJECT[{reason!r}] in transform.py"
     try:
-        with any_columns.prepared(events.sparkSession, job):
+        with any_columns.prepared(events.sparkSession, job, name, ErrorCode.REJECT):
             chosen = events.select(F.expr(condition).alias("wanted"))
             kind = chosen.schema["wanted"].dataType
     except PySparkException as error:
