@@ -1,10 +1,9 @@
 """YOURS. The columns of the queue and of each output, in order.
 
-A type is a YTsaurus name ("int64", "utf8", "timestamp", ...) or, for lists, structs and dicts, a
-yt.type_info type (``ti.List[ti.Utf8]``). In transform.py, ``json_of`` of ytstream reads an "any". A
-column that is not required may hold null. A table with key columns is sorted by them, and a row
-replaces the one with the same key. Other tables are ordered. `make tables` shows the tables that
-`make provision` creates. It alters no existing ones.
+A type is a YTsaurus name ("int64", "utf8", "any", which ``json_of`` reads, ...) or, for lists,
+structs and dicts, a yt.type_info type (``ti.List[ti.Utf8]``). A column that is not required may
+hold null. A table with key columns is sorted, and a row replaces the one with the same key. Other
+tables are ordered. `make tables` shows what `make provision` creates. It alters no existing ones.
 """
 
 from ytstream import REJECTED, Column
