@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -134,6 +135,7 @@ def replay(
     verify_job(context.job)
     verify_keys(context, replace=replace)
     tablets, counts = Tablets(jvm_of(spark), context.settings), _counts(remove_dropped)
+    replaying = _Replay(spark, context, flow)
     readings, last = reread.read(context), ()
     while True:
         with tablets.transaction() as transaction:
@@ -143,15 +145,11 @@ def replay(
             free = _free(context, transaction.select, readings, found, counts)
             try:
                 with explained_spark():
-                    _replay(spark, context, flow, tablets, transaction, free, counts)
+                    replaying.replay(tablets, transaction, free, counts)
             except JobError as error:
                 if error.code is not ErrorCode.BATCH_FAILED:
                     raise
-
-                def attempt(rows: list[dict[str, Any]]) -> None:
-                    _attempt(spark, context, flow, tablets, rows)
-
-                raise _of_one_row(context, free, attempt) from error
+                raise _of_one_row(context, free, partial(replaying.attempt, tablets)) from error
         last = _place(context, found[-1])
         say(f"{_gone(counts, 'went')}, {counts.stayed} are still rejected")
     return f"{_gone(counts, 'went')}; {_said(context, counts, 'stay')}"
@@ -166,9 +164,10 @@ def rehearse(
     """
     verify_job(context.job)
     select, counts = context.client.select_rows, _counts(remove_dropped)
+    replaying = _Replay(spark, context, flow)
     readings, last = reread.read(context), ()
     while found := _read(context, select, last):
-        _count(spark, context, flow, _free(context, select, readings, found, counts), counts)
+        replaying.count(_free(context, select, readings, found, counts), counts)
         last = _place(context, found[-1])
     keyed = _keyed(context)
     return [
@@ -226,19 +225,6 @@ def _free(
     return free
 
 
-def _count(
-    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]],
-    counts: ReplayCounts,
-) -> None:  # fmt: skip
-    """Count what ``_replay`` would do with the rows of ``found``."""
-    with _judged(spark, context, flow, found, counts) as (rows, _):
-        if rows is not None:
-            with flow.outputs.finished(flow.outputs.transformed(rows)) as finished:
-                for name, frame in flow.outputs.of(finished).items():
-                    with computed(frame) as made:  # a count alone might skip a column that fails
-                        counts.written[name] = counts.written.get(name, 0) + made.count()
-
-
 def _keyed(context: JobContext) -> list[str]:
     """Return the outputs whose key is not the position."""
     key = _key(context)
@@ -287,32 +273,148 @@ def verify_job(job: Job) -> None:
         )
 
 
-@contextmanager
-def _judged(
-    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]],
-    counts: ReplayCounts,
-) -> Iterator[tuple[DataFrame | None, list[dict[str, Any]]]]:  # fmt: skip
-    """Give the rows that go into the outputs, None without any, and the keys that leave `rejected`.
+class _UndoneError(Exception):
+    """Aborts the transaction of a replay that was an attempt."""
 
-    Counts all rows of ``found``.
-    """
-    dropped: set[tuple[Any, ...]] = set()
-    if not found:
-        yield None, []
-        return
-    with computed(_tagged(spark, context, flow, found)) as rows:
-        deleted = _keys(context, rows)
-        passed = {_place(context, key) for key in deleted}
-        chosen = [row for row in found if _place(context, row) in passed]
-        if _may_drop(context, flow, rows, len(chosen)):
-            dropped = {_place(context, r) for r in _dropped(spark, context, flow, chosen)}
-        counts.rejected += len(found) - len(chosen)
-        counts.inexact += sum(is_inexact(row["row"]) for row in found)
-        counts.dropped += len(dropped)
-        if dropped and not counts.is_removing:
-            deleted = [key for key in deleted if _place(context, key) not in dropped]
-        counts.passed += len(deleted)
-        yield (tagging.passed(rows) if len(dropped) < len(chosen) else None), deleted
+
+@dataclass(frozen=True)
+class _Replay:
+    """Rejected rows, as transform.py judges and makes them now."""
+
+    spark: SparkSession
+    context: JobContext
+    flow: Flow
+
+    def count(self, found: list[dict[str, Any]], counts: ReplayCounts) -> None:
+        """Count what ``replay`` would do with the rows of ``found``."""
+        outputs = self.flow.outputs
+        with self._judged(found, counts) as (rows, _):
+            if rows is None:
+                return
+            with outputs.finished(outputs.transformed(rows)) as finished:
+                for name, frame in outputs.of(finished).items():
+                    with computed(frame) as made:  # a count alone might skip a column that fails
+                        counts.written[name] = counts.written.get(name, 0) + made.count()
+
+    def replay(
+        self, tablets: Tablets, transaction: Transaction, found: list[dict[str, Any]],
+        counts: ReplayCounts,
+    ) -> None:  # fmt: skip
+        """Write the rows of ``found`` that pass now, and delete them."""
+        job, started, written = self.context.job, datetime.now(UTC), dict[str, int]()
+        with self._judged(found, counts) as (rows, deleted):
+            if rows is not None:
+                java, id_, proxy = tablets.java, transaction.id, transaction.proxy
+                passed = self.flow.outputs.transformed(rows)
+                with self.flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
+                    written = write_outputs(self.flow.outputs.of(finished), self.context, java, 0)
+        if deleted:
+            transaction.modify(_path(self.context), job.output_columns[REJECTED], (), deleted)
+            row = _row({**written, REJECTED: -len(deleted)}, started)
+            transaction.modify(self.context.settings.ledger, ledger_rows.COLUMNS, [row])
+
+    def attempt(self, tablets: Tablets, found: list[dict[str, Any]]) -> None:
+        """Replay the rows of ``found``, and undo it. Raises JobError as explained_spark() does."""
+        with suppress(_UndoneError), tablets.transaction() as transaction, explained_spark():
+            self.replay(tablets, transaction, found, _counts(False))
+            raise _UndoneError
+
+    @contextmanager
+    def _judged(
+        self, found: list[dict[str, Any]], counts: ReplayCounts
+    ) -> Iterator[tuple[DataFrame | None, list[dict[str, Any]]]]:
+        """Give the rows that go into the outputs, or None, and the keys that leave `rejected`.
+
+        Counts all rows of ``found``.
+        """
+        dropped: set[tuple[Any, ...]] = set()
+        if not found:
+            yield None, []
+            return
+        with computed(self._tagged(found)) as rows:
+            deleted = _keys(self.context, rows)
+            passed = {_place(self.context, key) for key in deleted}
+            chosen = [row for row in found if _place(self.context, row) in passed]
+            if self._may_drop(rows, len(chosen)):
+                dropped = {_place(self.context, r) for r in self._dropped(chosen)}
+            counts.rejected += len(found) - len(chosen)
+            counts.inexact += sum(is_inexact(row["row"]) for row in found)
+            counts.dropped += len(dropped)
+            if dropped and not counts.is_removing:
+                deleted = [key for key in deleted if _place(self.context, key) not in dropped]
+            counts.passed += len(deleted)
+            yield (tagging.passed(rows) if len(dropped) < len(chosen) else None), deleted
+
+    def _made(self, rows: DataFrame) -> int:
+        """Return how many rows transform() makes of those that REJECT accepts."""
+        with computed(self.flow.outputs.transformed(tagging.passed(rows))) as made:
+            return made.count()
+
+    def _may_drop(self, rows: DataFrame, count: int) -> bool:
+        """Return whether some of the ``count`` accepted rows may go nowhere.
+
+        Equal counts say nothing where one row may become several, or where outputs() chooses.
+        """
+        if self.context.job.split is not None or self._made(rows) != count:
+            return True
+        plan = analysed(self.flow.outputs.transformed(tagging.passed(rows)))
+        names = [node.name for node in plan.walk()]
+        joins = names.count("Join") - (self.context.job.processing == "join")  # its keys are unique
+        return joins > 0 or not _SEVERAL.isdisjoint(names)
+
+    def _dropped(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return those of ``found``, which REJECT accepts, that go into no output.
+
+        The rows of an output need not say which row each is made of. So each row has a task of its
+        own, in which all rows that are made of it stay, unless a shuffle is between.
+        """
+        rows = tagging.passed(self._tagged(found, alone=True))
+        made = self.flow.outputs.transformed(rows)
+        frames = [*self.flow.outputs.split(made).values()]
+        if not all(_is_narrow(frame, len(found)) for frame in frames):
+            if not _is_narrow(made, len(found)):
+                return self._dropped_halves(found)
+            frames = [made]  # outputs() sums rows, for instance
+        task = F.spark_partition_id().alias("task")
+        kept = {row.task for frame in frames for row in frame.select(task).distinct().collect()}
+        return [row for number, row in enumerate(found) if number not in kept]
+
+    def _dropped_halves(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return what ``_dropped`` does: try halves, as long as one makes fewer rows than it has.
+
+        This takes many jobs of Spark, and a row that becomes several may hide one that is dropped.
+        """
+        with computed(self._tagged(found)) as rows:
+            made = self._made(rows)
+        if made >= len(found):
+            return []
+        if made == 0:
+            return found
+        half = len(found) // 2
+        halves = found[:half], found[half:]
+        return [row for part in halves for row in self._dropped_halves(part)]
+
+    def _tagged(self, found: list[dict[str, Any]], *, alone: bool = False) -> DataFrame:
+        """Return the rows as they came out of their queues, as REJECT judges them now.
+
+        With ``alone`` the task of each has its number in ``found``. A row whose JSON is damaged is
+        skipped.
+        """
+        queue = [name for name in ("queue_id",) if name in _key(self.context)]
+        columns = [*queue, *INNER_POSITION, "reason", "row"]
+        types = [*("string" for _ in queue), "long", "long", "string", "string"]
+        schema = ", ".join(f"{name} {kind}" for name, kind in zip(columns, types, strict=True))
+        rows = [(number, *(row[c] for c in columns)) for number, row in enumerate(found)]
+        frame = self.spark.createDataFrame(rows, f"number long, {schema}")
+        if alone:
+            tasks = self.spark.range(0, len(found), 1, len(found))
+            frame = tasks.join(F.broadcast(frame), F.col("id") == F.col("number")).drop("id")
+        fields = [
+            self.flow.arrived.schema[column.name] for column in self.context.job.queue_columns
+        ]
+        arrived = tagging.restored(frame.drop("number"), StructType(fields)).drop(tagging.REASON)
+        position = {name: F.col(INNER_POSITION[name]) for name in self.context.guarantee.position}
+        return tagging.tagged(arrived.withColumns(position), self.context)
 
 
 def _keys(context: JobContext, rows: DataFrame) -> list[dict[str, Any]]:
@@ -322,97 +424,8 @@ def _keys(context: JobContext, rows: DataFrame) -> list[dict[str, Any]]:
     return [{name: row[names[name]] for name in key} for row in chosen.collect()]
 
 
-def _made(flow: Flow, rows: DataFrame) -> int:
-    """Return how many rows transform() makes of those that REJECT accepts."""
-    with computed(flow.outputs.transformed(tagging.passed(rows))) as made:
-        return made.count()
-
-
-def _may_drop(context: JobContext, flow: Flow, rows: DataFrame, count: int) -> bool:
-    """Return whether some of the ``count`` accepted rows may go nowhere.
-
-    Equal counts say nothing where one row may become several, or where outputs() chooses.
-    """
-    if context.job.split is not None or _made(flow, rows) != count:
-        return True
-    plan = analysed(flow.outputs.transformed(tagging.passed(rows)))
-    names = [node.name for node in plan.walk()]
-    joins = names.count("Join") - (context.job.processing == "join")  # its keys are unique
-    return joins > 0 or not _SEVERAL.isdisjoint(names)
-
-
-def _dropped(
-    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return those of ``found``, which REJECT accepts, that go into no output.
-
-    The rows of an output need not say which row each is made of. So each row has a task of its own,
-    in which all rows that are made of it stay, unless a shuffle is between.
-    """
-    rows = tagging.passed(_tagged(spark, context, flow, found, alone=True))
-    made = flow.outputs.transformed(rows)
-    frames = [*flow.outputs.split(made).values()]
-    if not all(_is_narrow(frame, len(found)) for frame in frames):
-        if not _is_narrow(made, len(found)):
-            return _dropped_halves(spark, context, flow, found)
-        frames = [made]  # outputs() sums rows, for instance
-    task = F.spark_partition_id().alias("task")
-    kept = {row.task for frame in frames for row in frame.select(task).distinct().collect()}
-    return [row for number, row in enumerate(found) if number not in kept]
-
-
 def _is_narrow(frame: DataFrame, tasks: int) -> bool:
     return bool(frame.rdd.getNumPartitions() == tasks)
-
-
-def _dropped_halves(
-    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return what ``_dropped`` does: halves are tried, as long as one makes fewer rows than it has.
-
-    This takes many jobs of Spark, and a row that becomes several may hide one that is dropped.
-    """
-    with computed(_tagged(spark, context, flow, found)) as rows:
-        made = _made(flow, rows)
-    if made >= len(found):
-        return []
-    if made == 0:
-        return found
-    half = len(found) // 2
-    halves = found[:half], found[half:]
-    return [row for part in halves for row in _dropped_halves(spark, context, flow, part)]
-
-
-def _replay(
-    spark: SparkSession, context: JobContext, flow: Flow, tablets: Tablets,
-    transaction: Transaction, found: list[dict[str, Any]], counts: ReplayCounts,
-) -> None:  # fmt: skip
-    """Write the rows of ``found`` that pass now, and delete them."""
-    job, started, written = context.job, datetime.now(UTC), dict[str, int]()
-    with _judged(spark, context, flow, found, counts) as (rows, deleted):
-        if rows is not None:
-            java, id_, proxy = tablets.java, transaction.id, transaction.proxy
-            passed = flow.outputs.transformed(rows)
-            with flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
-                written = write_outputs(flow.outputs.of(finished), context, java, 0)
-    if deleted:
-        transaction.modify(_path(context), job.output_columns[REJECTED], (), deleted)
-        row = _row({**written, REJECTED: -len(deleted)}, started)
-        transaction.modify(context.settings.ledger, ledger_rows.COLUMNS, [row])
-
-
-class _UndoneError(Exception):
-    """Aborts the transaction of a replay that was an attempt."""
-
-
-def _attempt(
-    spark: SparkSession, context: JobContext, flow: Flow, tablets: Tablets,
-    found: list[dict[str, Any]],
-) -> None:  # fmt: skip
-    """Replay the rows of ``found``, and undo it. Raises JobError as explained_spark() does."""
-    with suppress(_UndoneError), tablets.transaction() as transaction, explained_spark():
-        _replay(spark, context, flow, tablets, transaction, found, _counts(False))
-        raise _UndoneError
 
 
 def _of_one_row(
@@ -465,30 +478,6 @@ def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
         "started": ledger_rows.microseconds(started),
         "ended": ledger_rows.microseconds(now),
     }
-
-
-def _tagged(
-    spark: SparkSession, context: JobContext, flow: Flow, found: list[dict[str, Any]], *,
-    alone: bool = False,
-) -> DataFrame:  # fmt: skip
-    """Return the rows as they came out of their queues, as REJECT judges them now.
-
-    With ``alone`` the task of each has its number in ``found``. A row whose JSON is damaged is
-    skipped.
-    """
-    queue = [name for name in ("queue_id",) if name in _key(context)]
-    columns = [*queue, *INNER_POSITION, "reason", "row"]
-    types = [*("string" for _ in queue), "long", "long", "string", "string"]
-    schema = ", ".join(f"{name} {kind}" for name, kind in zip(columns, types, strict=True))
-    rows = [(number, *(row[c] for c in columns)) for number, row in enumerate(found)]
-    frame = spark.createDataFrame(rows, f"number long, {schema}")
-    if alone:
-        tasks = spark.range(0, len(found), 1, len(found))
-        frame = tasks.join(F.broadcast(frame), F.col("id") == F.col("number")).drop("id")
-    fields = [flow.arrived.schema[column.name] for column in context.job.queue_columns]
-    arrived = tagging.restored(frame.drop("number"), StructType(fields)).drop(tagging.REASON)
-    position = {name: F.col(INNER_POSITION[name]) for name in context.guarantee.position}
-    return tagging.tagged(arrived.withColumns(position), context)
 
 
 def _read(
