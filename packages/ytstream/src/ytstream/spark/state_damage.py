@@ -87,7 +87,7 @@ class StateDamage:
         at = f" ({self.where})" if self.where else ""
         return JobError(
             f"{begin}the state in the checkpoint is damaged{at}: {self.said}",
-            '`rewind state` builds it again and duplicates no row (docs/operations.md, "A damaged '
+            '`rewind state` repairs it if it can, without duplicates (docs/operations.md, "A damaged '
             'state"); committed rows are kept',
             code=ErrorCode.STATE_DAMAGED,
         )
