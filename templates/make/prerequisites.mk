@@ -1,5 +1,5 @@
 # What has to be on the machine already. Spark reads JAVA_HOME before PATH, and so does this.
-# Java 21 is accepted, because SPYT and Spark 4.1 support it: some systems have only one of the two.
+# Java 21 is accepted, because SPYT and Spark 4 support it: some systems have only one of the two.
 JAVAS := $(JAVA) 21
 GET_JAVA := Debian 12, Ubuntu: apt install openjdk-$(JAVA)-jre-headless. Debian 13: apt install openjdk-21-jre-headless. \
   Fedora: dnf install java-21-openjdk-headless. macOS: brew install openjdk@21, then \

@@ -1,0 +1,47 @@
+"""Jobs with state go on with another Spark, in the middle of open windows and sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from local_extensions.versions import SPARK, SPARK_VERSIONS
+from minicluster import testing
+from tests.support.jvm import submit_args
+from tests.support.moved_state import JOBS, name_of
+from tests.support.project import ROOT
+
+pytestmark = [pytest.mark.journey, pytest.mark.spark, pytest.mark.other_spark]
+
+OLDER = [name for name in SPARK_VERSIONS if name != SPARK]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [*((old, SPARK) for old in OLDER), *((SPARK, old) for old in OLDER)]
+)
+def test_every_row_is_there_once(
+    environments: dict[str, Path], tmp_path: Path, first: str, second: str
+) -> None:
+    with testing.start() as cluster:
+        _play(environments[first], cluster.http, "first", tmp_path / "sent")
+        said = _play(environments[second], cluster.http, "second", tmp_path / "sent")
+    found = dict(json.loads(line) for line in said.splitlines() if line.startswith("["))
+    assert found == {name_of(*job): "exact" for job in JOBS}
+
+
+def _play(environment: Path, proxy: str, half: str, sent: Path) -> str:
+    own = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
+    done = subprocess.run(
+        [environment / "bin/python", "-m", "tests.support.moved_state", proxy, half, sent],
+        cwd=ROOT,
+        env={**own, "PYTHONPATH": "", "YTSTREAM_SUBMIT_ARGS": submit_args()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-5_000:]
+    return done.stdout
