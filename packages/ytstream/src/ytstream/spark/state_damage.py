@@ -87,8 +87,8 @@ class StateDamage:
         at = f" ({self.where})" if self.where else ""
         return JobError(
             f"{begin}the state in the checkpoint is damaged{at}: {self.said}",
-            '`rewind state` repairs it if it can, without duplicates (docs/operations.md, "A damaged '
-            'state"); committed rows are kept',
+            '`rewind state` repairs it if it can, without duplicates: see "A damaged state" in '
+            "docs/operations.md; committed rows are kept",
             code=ErrorCode.STATE_DAMAGED,
         )
 
