@@ -73,6 +73,7 @@ def test_a_cluster_is_named_only_if_it_is_asked(tmp_path: Path) -> None:
     [
         ("transactional", "map"),
         ("idempotent", "map"),
+        ("transactional", "join"),
         ("at_least_once", "window"),
         ("transactional", "deduplicate"),
         ("transactional", "aggregate"),

@@ -31,6 +31,7 @@ __all__ = ["template"]
 _BLOCK = re.compile(r"^ *```(sh|console)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 TUTORIAL = "docs/tutorial.md"
+AGENTS = "AGENTS.md"
 HERE = "tests/template/test_commands.py"
 MAKEFILE = "tests/template/test_makefile.py"
 UPGRADE = "tests/template/test_upgrade.py"
@@ -112,7 +113,7 @@ _TARGETS = f"{HERE}::test_a_target_of_a_page_is_there_with_its_words"
 _TOO_LONG = "a test of all tests, or minutes: CI calls it, and the pieces have tests of their own"
 PROJECTS = (
     r"make (provision rows status|tables|run|stop|submit(?: REPLACE=1)?|logs FOLLOW=1|rewind .*"
-    r"|provision rows CONFIG=.*|lint test demo|adopt .*|preview .*|approve"
+    r"|provision rows CONFIG=.*|lint test demo|adopt .*|preview( .*)?|approve"
     r"|(provision|check|migrate|stop|status|run) +CONFIG.*)"
 )
 OURS = (
@@ -203,7 +204,7 @@ def of_the_repository() -> tuple[str, ...]:
 def everything(generate: Generate) -> list[str]:
     """The commands of all pages, with those of a generated project."""
     project = generate()
-    pages = [project / name for name in ("README.md", "docs/operations.md")]
+    pages = [project / name for name in ("README.md", "docs/operations.md", AGENTS)]
     return [*of_the_repository(), *(one for page in pages for one in commands(page))]
 
 
@@ -269,6 +270,20 @@ def test_a_target_of_a_page_is_there_with_its_words(generate: Generate, command:
     for word in words:
         if "=" in word:
             assert word.partition("=")[2] in done.stdout
+
+
+def test_each_command_for_an_assistant_is_a_target_that_needs_no_cluster(
+    generate: Generate,
+) -> None:
+    project = generate()
+    found = [*commands(project / AGENTS)]
+    assert {"make preview", "make lint", "make test"} <= {*found}
+    for command in found:
+        _, *words = shlex.split(command)
+        done = make(project, "-n", *words)
+        assert done.returncode == 0, done.stderr
+        assert {*words} <= {*OFFERED["project"]}
+        assert "config/production.toml" not in done.stdout
 
 
 @pytest.mark.parametrize("command", chosen(OURS))

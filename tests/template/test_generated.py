@@ -81,6 +81,7 @@ def test_the_layout_is_the_one_of_the_design(project: Path) -> None:
     assert owned == {"__init__.py", "__main__.py", "job.py", "tables.py", "transform.py"}
     for name in (
         "README.md",
+        "AGENTS.md",
         "docs/operations.md",
         "Makefile",
         "pyproject.toml",

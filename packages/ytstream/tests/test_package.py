@@ -18,9 +18,11 @@ from yt.wrapper.common import forbidden_inside_job
 import ytstream
 from local_extensions.versions import pin
 from tests.support.examples import example, settings_of
+from tests.support.helpers import fails_with
 from ytstream import JobError
 from ytstream.cluster.client import client_of, explained
 from ytstream.declaration import archive
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import PROCESSINGS
 from ytstream.settings import toml_file
 from ytstream.settings.job_settings import Settings, load
@@ -218,6 +220,39 @@ def test_an_import_that_the_cluster_lacks_is_named_with_its_line(
         archive.verify_imports("importing_job")
     assert str(caught.value).count("imports") == 1
     assert "transform.py:5 imports rich" in str(caught.value)
+
+
+BY_PATH = 'json.loads(Path(__file__).with_name("rates.json").read_text())'
+BY_RESOURCE = 'json.loads(files(__package__).joinpath("rates.json").read_text())'
+
+
+@pytest.mark.parametrize(("reading", "is_found"), [(BY_PATH, False), (BY_RESOURCE, True)])
+def test_a_data_file_is_read_from_the_archive_that_is_shipped_or_named_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: str, is_found: bool
+) -> None:
+    name = f"rating_job_{is_found}".lower()
+    (package := tmp_path / name).mkdir()
+    (package / "__init__.py").touch()
+    (package / "rates.json").write_text('{"EUR": 908}')
+    (package / "transform.py").write_text(
+        "import json\nfrom importlib.resources import files\nfrom pathlib import Path\n"
+        f"NAME = Path(__file__).stem\nRATES = {reading}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    shipped = archive.archive(name, tmp_path / "dist")
+    code = f"from {name}.transform import RATES; print(RATES)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd="/", env={"PYTHONPATH": str(shipped)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout == "{'EUR': 908}\n") == is_found, done.stderr
+    if is_found:
+        archive.verify_data_files(name)
+        return
+    with fails_with(ErrorCode.PACKAGES) as caught:
+        archive.verify_data_files(name)
+    assert "transform.py:5: " in caught.value.message
+    assert "importlib.resources" in caught.value.remedy
 
 
 def test_packages_of_a_kind_of_job_may_be_imported_by_that_kind(

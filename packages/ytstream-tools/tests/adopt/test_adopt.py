@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import io
+import json
+import os
+import re
 import subprocess
 import sys
 import time
@@ -150,13 +154,141 @@ def test_a_first_transform_is_lint_free_for_each_type_that_has_one(
     is_new = (
         before["src/bids_stream/transform.py"] != _texts(project)["src/bids_stream/transform.py"]
     )
-    assert is_new == (processing != "join")
-    if processing == "join":
-        assert "is yours to write" in said
+    assert is_new
+    assert "proposal: key id: 40 different values in 40 of 40 rows" in said
+    assert "proposal: group user: 3 different values in 40 of 40 rows" in said
+    _fits(project, processing)
     if processing == "window":
         text = (project / "src/bids_stream/transform.py").read_text()
         assert 'withWatermark("at", LATENESS)' in text
         assert 'groupBy(F.window("at", WINDOW), "user")' in text
+
+
+def _fits(root: Path, processing: str) -> list[dict[str, Any]]:
+    """Import the repository as its tests do; return the rows of its reference table."""
+    code = (
+        "import json; from bids_stream.job import JOB; from sample import SAMPLE\n"
+        "from ytstream.declaration.validation import verify; verify(JOB)\n"
+        "from ytstream_tools.demo import sample_types\n"
+        "sample_types.verify('rows', JOB.queue_columns, SAMPLE.make(100))\n"
+        "if JOB.reference:\n"
+        "    sample_types.verify('REFERENCE', JOB.reference_columns, SAMPLE.reference)\n"
+        "print(json.dumps([SAMPLE.approved, SAMPLE.reference]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root,
+        env={**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert not (root / "sample/expected.py").exists()
+    assert "assert_approved" in (root / "tests/test_transform.py").read_text()
+    approved, reference = json.loads(done.stdout)
+    assert approved == len(yson_rows.read(root / "sample/rows.yson"))
+    assert (len(reference) > 0) == (processing == "join")
+    return list(reference)
+
+
+@pytest.mark.parametrize("processing", ["map", "window", "deduplicate", "aggregate", "join"])
+def test_rows_without_a_group_or_a_time_leave_nothing_of_the_example(
+    tmp_path: Path, processing: str
+) -> None:
+    """The example's test would expect a price of rows that have none."""
+    columns = resolved("QUEUE", [Column("n", "int64", required=True), Column("x", "double")])
+    rows = [{"n": number, "x": number / 7} for number in range(40)]
+    project = generate(tmp_path, processing=processing)
+    said = _adopt(project, SourceRows("orders", columns, [], rows), _job(processing))
+    assert len(_fits(project, processing)) == (40 if processing == "join" else 0)
+    transform = (project / "src/bids_stream/transform.py").read_text()
+    if processing in ("window", "deduplicate"):
+        assert "no column of the rows looks like an event time" in said
+        return
+    _lint(project)
+    assert "price" not in transform
+    if processing in ("aggregate", "join"):
+        assert "proposal: no column has few values. n is the best: 40 different values" in said
+
+
+def test_a_key_may_repeat_where_the_job_drops_repeats(tmp_path: Path) -> None:
+    rows = [row for row in _orders(40) for _ in range(1 + (row["cents"] % 8 == 0))]
+    project = generate(tmp_path, processing="deduplicate")
+    said = _adopt(project, SourceRows("orders", ORDERS, [], rows), _job("deduplicate"))
+    assert "proposal: key id: 40 different values in 45 of 45 rows" in said
+    text = (project / "src/bids_stream/transform.py").read_text()
+    assert 'dropDuplicatesWithinWatermark(["id"])' in text
+    assert 'unique=("id",)' in (project / "sample/rows.py").read_text()
+
+
+@pytest.mark.parametrize("processing", ["map", "aggregate", "join", "window", "deduplicate"])
+def test_no_proposal_rejects_a_row_of_the_sample_or_tests_a_required_column(
+    tmp_path: Path, processing: str
+) -> None:
+    columns = [
+        replace(column, required=column.name in ("id", "at")) if column.name != "cents" else column
+        for column in ORDERS
+    ]
+    rows = [{**row, "user": row["user"] if n % 9 else None} for n, row in enumerate(_orders(90))]
+    project = generate(tmp_path, processing=processing)
+    _adopt(project, SourceRows("orders", columns, [], rows), _job(processing))
+    _lint(project)
+    reject = _reject(project)
+    if processing in ("window", "deduplicate"):  # no event time is required
+        assert [*reject] == ["from the future"]
+        return
+    assert reject == {"without cents": "`cents` IS NULL"}
+    for row in rows:
+        row["cents"] = None
+    _adopt(project, SourceRows("orders", columns, [], rows), _job(processing), overwrite=True)
+    assert _reject(project) == {"without cents": "`cents` IS NULL"}  # it was edited, so it stays
+    (fresh := tmp_path / "fresh").mkdir()
+    project = generate(fresh, processing=processing)
+    _adopt(project, SourceRows("orders", columns, [], rows), _job(processing))
+    assert _reject(project) == {"example": "false"}
+    text = (project / "src/bids_stream/transform.py").read_text()
+    assert "would reject 10 of 90 rows" in text
+
+
+def _reject(project: Path) -> dict[str, str]:
+    tree = ast.parse((project / "src/bids_stream/transform.py").read_text())
+    (found,) = (
+        node.value for node in tree.body
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "REJECT"
+    )  # fmt: skip
+    assert isinstance(found, ast.Dict)
+    return {
+        ast.literal_eval(key): ast.unparse(value).strip("'")
+        for key, value in zip(found.keys, found.values, strict=True)
+        if key is not None
+    }
+
+
+def test_a_reference_table_that_is_edited_keeps_its_rows_or_gets_some(tmp_path: Path) -> None:
+    project = generate(tmp_path, processing="join")
+    tables = project / "src/bids_stream/tables.py"
+    before = '    Column("auction", "int64", key=True),\n    Column("category", "utf8"),\n'
+    after = before.replace('"auction", "int64"', '"user", "utf8"')
+    after = after.replace('"category", "utf8"', '"category", "utf8", required=True')
+    tables.write_text(tables.read_text().replace(before, after))
+    reference = (
+        Column("user", "utf8", key=True),
+        Column("category", "utf8", required=True),
+        Column("seller", "int64"),
+    )
+    job = replace(_job("join"), reference=reference)
+    source = SourceRows("orders", ORDERS, [], _orders(5))
+    _adopt(project, source, job, overwrite=True)
+    assert _fits(project, "join")[0] == {
+        "user": "ann", "category": "category of ann", "seller": None,
+    }  # fmt: skip
+    rows = project / "sample/rows.py"
+    mine = '[{"user": "zoe", "category": "a", "seller": 5}]'
+    text, count = re.subn(
+        r"(REFERENCE: [^=]*= )\[.*?\n\]", rf"\1{mine}", rows.read_text(), flags=re.S
+    )
+    assert count == 1
+    rows.write_text(text)
+    _adopt(project, source, job, overwrite=True)
+    assert _fits(project, "join") == [{"user": "zoe", "category": "a", "seller": 5}]
 
 
 def test_windows_need_no_group(tmp_path: Path) -> None:

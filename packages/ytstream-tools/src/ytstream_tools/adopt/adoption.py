@@ -140,13 +140,13 @@ def planned(root: Path, starter: Starter) -> list[PlannedFile]:
         ]
     else:
         files.append(_python(tables, kept, "its QUEUE is replaced" if edited(tables) else ""))
-    files.append(
-        _python("sample/rows.py", starter.rows(), lost if edited("sample/rows.py") else "")
-    )
+    rows = starter.rows(_reference_rows(root, starter, is_new))
+    files.append(_python("sample/rows.py", rows, lost if edited("sample/rows.py") else ""))
     data = b"".join(map(yson_rows.line_of, starter.source.rows))
     files.append(PlannedFile(ROWS, data, lost if (root / ROWS).exists() else ""))
     examples = ("sample/__init__.py", "sample/expected.py", "tests/test_transform.py")
-    if is_new and not any(map(edited, examples)):
+    # What the example expects of its own rows is wrong for others.
+    if not any(map(edited, examples)):
         files += [
             _python("sample/__init__.py", starter.sample()),
             _python("tests/test_transform.py", starter.test()),
@@ -154,6 +154,16 @@ def planned(root: Path, starter: Starter) -> list[PlannedFile]:
         if (root / "sample/expected.py").exists():
             files.append(PlannedFile("sample/expected.py", None))
     return files
+
+
+def _reference_rows(root: Path, starter: Starter, is_new: bool) -> str:
+    """Return the part of sample/rows.py about the reference table; empty without one."""
+    if not starter.job.kind.has_reference:
+        return ""
+    if is_new:
+        return starter.reference_rows(starter.reference, None)
+    own = owned_files.literal(root / "sample/rows.py", "REFERENCE")
+    return starter.reference_rows(starter.job.reference_columns, own)
 
 
 def _python(path: str, text: str, loses: str = "") -> PlannedFile:
@@ -233,16 +243,7 @@ def show(console: Console, starter: Starter, files: Sequence[PlannedFile]) -> No
 
 def _proposed(starter: Starter) -> Iterator[str]:
     found = starter.found
-    if found.event_time is not None:
-        times = found.event_time
-        yield (
-            f"event time {times.column.name}, {time_text(times.first_us)} to "
-            f"{time_text(times.last_us)}, at most {times.behind_us / 1_000_000:.0f} s out of order"
-        )
-    if found.unique:
-        yield f"key {', '.join(column.name for column in found.unique[:5])}"
-    if found.group is not None:
-        yield f"group by {found.group.name}, {found.groups} values"
+    yield from starter.seen()
     if starter.job.processing in ("window", "deduplicate") and found.event_time is not None:
         yield f"WINDOW {found.window}, LATENESS {found.lateness}"
 

@@ -67,6 +67,21 @@ def with_list(source: str, name: str, text: str, key: str | None = None) -> str:
     return before.decode() + text + after.decode()
 
 
+def literal(file: Path, name: str) -> str | None:
+    """Return the text of a value that a module gives to ``name``, if it is nothing but data."""
+    try:
+        source = file.read_text(encoding="utf-8")
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
+                if node.value is None:
+                    continue
+                ast.literal_eval(node.value)
+                return ast.get_source_segment(source, node.value)
+    except (OSError, ValueError, SyntaxError):
+        return None
+    return None
+
+
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return [target.id for target in targets if isinstance(target, ast.Name)]

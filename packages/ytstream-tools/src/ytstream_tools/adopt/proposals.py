@@ -38,7 +38,9 @@ _WINDOWS = 20
 _GROUP = 3
 #: Names of an output's columns that a first transform() makes.
 _MADE = ("rows", "window_start", "window_end")
-#: Types that can name a row, or a group.
+#: Types that can name a row.
+_ROW_KEYS = ("utf8", "int64", "uint64")
+#: Types that can name a group.
 _KEYS = ("utf8", "string", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 
@@ -53,6 +55,8 @@ class EventTime:
     behind_us: int
     #: The part of the rows that are not earlier than the row before.
     growing: float
+    #: How many rows have a time that can be right.
+    rows: int
 
     @property
     def kind(self) -> str:
@@ -79,15 +83,31 @@ class EventTime:
 
 
 @dataclass(frozen=True)
+class Named:
+    """A column whose values can name a row or a group."""
+
+    column: Column
+    #: How many different values it has.
+    values: int
+    #: How many rows have a value.
+    rows: int
+
+
+@dataclass(frozen=True)
 class Proposals:
     """What the rows suggest."""
 
     event_time: EventTime | None
     #: Columns whose values differ from row to row.
     unique: Sequence[Column]
+    #: The column that names a row best. Rows that are duplicated have equal values.
+    key: Named | None
     #: A column with few values.
-    group: Column | None
-    groups: int = 0
+    group: Named | None
+    #: The column to group or to join by if there must be one: the group, or the next best.
+    grouping: Named | None
+    #: How many rows there are.
+    rows: int = 0
 
     @property
     def first_us(self) -> int:
@@ -122,33 +142,29 @@ def of(columns: Sequence[Column], rows: Sequence[Row]) -> Proposals:
     """Look at the rows."""
     times = sorted(_event_times(columns, rows), key=_rank, reverse=True)
     event_time = times[0] if times else None
-    keys = [column for column in columns if type_name(column.type) in _KEYS]
-    counts = {column.name: _distinct(column, rows) for column in keys}
-    unique = [
-        column
-        for column in keys
-        if counts[column.name] == len(rows) > 1
-        and (event_time is None or column.name != event_time.column.name)
-        and type_name(column.type) in ("utf8", "int64", "uint64")
-    ]
-    few = [
-        column
-        for column in keys
-        if 2 <= counts[column.name] <= max(len(rows) // _GROUP, 2)
-        and column.name.lower() not in _MADE
+    named = [
+        Named(column, _distinct(column, rows), _present(column, rows))
+        for column in columns
+        if type_name(column.type) in _KEYS
         and (event_time is None or column.name != event_time.column.name)
     ]
+    keys = [one for one in named if type_name(one.column.type) in _ROW_KEYS]
+    unique = [one for one in keys if one.values == len(rows) > 1]
+    # Rows may be duplicated: the job may be there to drop them.
+    likely = [one for one in keys if one.rows == len(rows) and one.values * 2 > len(rows)]
+    key = max(likely, key=lambda one: one.values, default=None)
+    possible = [one for one in named if one.values and one.column.name.lower() not in _MADE]
+    few = [one for one in possible if 2 <= one.values <= max(len(rows) // _GROUP, 2)]
     # A text names a thing more often than a number does; then the one with the most values.
     group = max(
         few,
-        key=lambda column: (
-            is_text(column),
-            counts[column.name] ** 2 <= len(rows),
-            counts[column.name],
-        ),
+        key=lambda one: (is_text(one.column), one.values**2 <= len(rows), one.values),
         default=None,
     )
-    return Proposals(event_time, unique, group, counts[group.name] if group else 0)
+    fewest = min(possible, key=lambda one: (one.values < 2, one.values), default=None)
+    return Proposals(
+        event_time, [one.column for one in unique], key, group, group or fewest, len(rows)
+    )
 
 
 def is_text(column: Column) -> bool:
@@ -191,7 +207,8 @@ def _event_times(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[Eve
         if kind not in event_times.UNITS and not _is_plausible(values, right):
             continue
         growing = sum(a <= b for a, b in pairwise(times)) / max(len(times) - 1, 1)
-        yield EventTime(column, right[0], right[-1], _behind(times, now), growing, values[0])
+        behind = _behind(times, now)
+        yield EventTime(column, right[0], right[-1], behind, growing, len(right), values[0])
 
 
 def _is_plausible(values: Sequence[Any], right: Sequence[int]) -> bool:
@@ -208,6 +225,10 @@ def _behind(times: Sequence[int], now: int) -> int:
             behind = max(behind, newest - at)
             newest = max(newest, at)
     return behind
+
+
+def _present(column: Column, rows: Sequence[Row]) -> int:
+    return sum(row[column.name] is not None for row in rows)
 
 
 def _distinct(column: Column, rows: Sequence[Row]) -> int:

@@ -8,20 +8,25 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import yt.type_info as ti
+
 from ytstream.job import Job
-from ytstream.schema.columns import Column, spelled
+from ytstream.schema.columns import Column, spelled, type_name
 from ytstream.schema.spark_types import never_written
 from ytstream.text_table import counted
 
 from ..demo.event_times import text as time_text
 from ..testing.approved_outputs import TEST
 from . import owned_files
-from .proposals import EventTime, Proposals, seconds_of
+from .proposals import EventTime, Named, Proposals, seconds_of
 from .source_rows import SourceRows
 
 #: Processing types of which a first transform() can be written without knowing what it is for.
-KNOWN = ("map", "window", "deduplicate", "aggregate")
+KNOWN = ("map", "window", "join", "deduplicate", "aggregate")
 _WIDTH = 100
+_EVENTS = "events: DataFrame"
+#: A condition that no row meets: which rows are wrong, a person knows.
+_NOTHING, _REPLACE = '"example": "false",', "An example, which rejects nothing: replace it."
 #: The most characters of a path, or of a name, in a docstring.
 _SHORT = 50
 
@@ -45,7 +50,13 @@ OUTPUTS = {{
     # The rows that REJECT in transform.py rejects, with their position and as JSON.
     "rejected": REJECTED,
 }}
-'''
+{reference}'''
+
+_REFERENCE = """
+#: The reference table, by `make adopt`: replace its columns with those of yours. A row of the queue
+#: joins at most one row of it, so its key must be unique.
+REFERENCE = {columns}
+"""
 
 _TRANSFORM = '''"""YOURS. The job's logic: a first version by `make adopt`, for you to edit."""
 
@@ -59,7 +70,7 @@ from pyspark.sql import functions as F
 REJECT: dict[str, str] = {reject}
 
 
-def transform(events: DataFrame) -> DataFrame:
+def transform({frames}) -> DataFrame:
     """{doc}"""
 {body}
 '''
@@ -85,12 +96,17 @@ SAVED = SavedRows(
     Path(__file__).with_name("rows.yson"),
 {saved}
 )
-
+{reference}
 
 def rows(count: int, seed: int = 1, start_us: int = START_US) -> Iterator[dict[str, Any]]:
     """Yield ``count`` of the saved rows, repeated, with event times from ``start_us`` on."""
     return SAVED.repeated(count, seed, start_us)
 '''
+
+_REFERENCE_ROWS = """
+#: The rows of the reference table. {about}
+REFERENCE: list[dict[str, Any]] = {rows}
+"""
 
 _SAMPLE = '''"""The sample rows and their expected outputs: the demo and the tests use both.
 
@@ -106,14 +122,14 @@ from {package}.job import JOB
 
 from . import rows
 
-COMPUTED = Computed(JOB)
+COMPUTED = Computed(JOB{reference})
 SAMPLE = Sample(
     rows=rows.rows,
     event_time=rows.EVENT_TIME,
     expected=COMPUTED.output,
     others={{"rejected": COMPUTED.rejected}},
     approved=len(rows.SAVED),
-    # Columns that differ from run to run, such as the time of processing.
+{given}    # Columns that differ from run to run, such as the time of processing.
     ignored=(),
 )
 '''
@@ -139,13 +155,19 @@ class Starter:
         if self.job.processing not in KNOWN:
             return False
         needs_time = self.job.processing in ("window", "deduplicate")
-        needs_group = self.job.processing == "aggregate"
+        needs_group = self.job.processing in ("aggregate", "join")
         needs_key = self.job.processing == "deduplicate"
         return not (
             (needs_time and self.found.event_time is None)
-            or (needs_group and self.found.group is None)
-            or (needs_key and not self.found.unique)
+            or (needs_group and self._grouping is None)
+            or (needs_key and self.found.key is None)
         )
+
+    @property
+    def _grouping(self) -> Named | None:
+        """The column to group or to join by; Spark compares no values of SPYT's own uint64."""
+        found = self.found.grouping
+        return None if found is not None and type_name(found.column.type) == "uint64" else found
 
     @property
     def lacks(self) -> str:
@@ -154,8 +176,9 @@ class Starter:
             return f"the logic of the type {self.job.processing} is yours to write"
         return "no column of the rows looks like " + {
             "window": "an event time",
-            "deduplicate": "an event time, or none has values that differ from row to row",
+            "deduplicate": "an event time, or none has values that name a row",
             "aggregate": "a group",
+            "join": "the key of a reference table",
         }.get(self.job.processing, "what it needs")
 
     @property
@@ -170,6 +193,7 @@ class Starter:
             origin=_short(self.source.origin),
             queue=self.queue(),
             output=self.output(),
+            reference=self._reference_table(),
         )
         uses_ti = owned_files.uses_type_info(made)
         return made.replace("{more}", "\nimport yt.type_info as ti\n" if uses_ti else "", 1)
@@ -189,24 +213,44 @@ class Starter:
         first = [Column("queue_id", "utf8", key=True)] if self.job.queue_count > 1 and keys else []
         if keys:
             first += [Column(name, "int64", key=True) for name in ("tablet_index", "row_index")]
-        group = self.found.group
         columns = self.passing
         if self.job.processing == "window":
+            group = self.found.group.column if self.found.group is not None else None
             columns = [
                 *([Column(group.name, group.type)] if group is not None else []),
                 Column("window_start", "timestamp", required=True),
                 Column("window_end", "timestamp", required=True),
                 Column("rows", "int64", required=True),
             ]
-        if self.job.processing == "aggregate" and group is not None:
-            columns = [Column(group.name, group.type, key=True), Column("rows", "int64")]
+        if self.job.processing == "aggregate" and self._grouping is not None:
+            by = self._grouping.column
+            columns = [Column(by.name, by.type, key=True), Column("rows", "int64")]
+        if self.job.processing == "join":
+            columns = [*columns, *self.reference[1:]]
         return _listed(map(_line, [*first, *columns]), 4)
+
+    @property
+    def reference(self) -> list[Column]:
+        """The columns of the reference table: a key that the queue has, and what is known of it."""
+        if self._grouping is None:
+            return []
+        key = self._grouping.column
+        taken = {column.name.lower() for column in self.source.columns}
+        names = ("label", f"{key.name}_label", "reference_label")
+        name = next(name for name in names if name.lower() not in taken)
+        return [Column(key.name, key.type, key=True), Column(name, ti.Utf8)]
+
+    def _reference_table(self) -> str:
+        if self.job.processing != "join":
+            return ""
+        return _REFERENCE.format(columns=_listed(map(_line, self.reference), 0))
 
     def transform(self) -> str:
         """Return the text of transform.py."""
         made = {
             "map": self._map,
             "window": self._window,
+            "join": self._join,
             "deduplicate": self._deduplicate,
             "aggregate": self._aggregate,
         }[self.job.processing]()
@@ -222,9 +266,24 @@ class Starter:
         hints = self._hints()
         return _TRANSFORM.format(
             constants=hints and f"\n{hints}\n",
-            reject=self._without(),
+            reject=self._harmless(),
+            frames=_EVENTS,
             doc=doc,
             body=_indented(f"return events.select({', '.join(map(_quoted, names))})"),
+        )
+
+    def _join(self) -> str:
+        key, label = self.reference
+        names = [column.name for column in [*self.passing, label]]
+        return _TRANSFORM.format(
+            constants=f"\n{self._hints()}\n",
+            reject=self._harmless(),
+            frames=f"{_EVENTS}, reference: DataFrame",
+            doc=f"One row in, one row out, with the {label.name} of its {_short(key.name)}.",
+            body=_indented(
+                f'return events.join(F.broadcast(reference), {_quoted(key.name)}, "left").select(\n'
+                f"    {', '.join(map(_quoted, names))}\n)"
+            ),
         )
 
     def _window(self) -> str:
@@ -233,9 +292,10 @@ class Starter:
         name = self._time_name(times)
         by, selected, hint = "", "", ""
         if group is not None:
-            by, selected = f", {_quoted(group.name)}", f"        {_quoted(group.name)},\n"
-            many = f"{self.found.groups} values in the sample"
-            hint = f"#: Groups are by {_plain(group.name)}: {many}.\n"
+            quoted = _quoted(group.column.name)
+            by, selected = f", {quoted}", f"        {quoted},\n"
+            many = f"{group.values} values in the sample"
+            hint = f"#: Groups are by {_plain(group.column.name)}: {many}.\n"
         body = (
             f"return (\n    events{self._with_time(times)}.withWatermark({name}, LATENESS)\n"
             f"    .groupBy(F.window({name}, WINDOW){by})\n"
@@ -249,6 +309,7 @@ class Starter:
             constants=f'\n{self._hints()}\n\n{hint}{length}WINDOW = "{self.found.window}"\n'
             + self._watermark(times),
             reject=self._rejected(times),
+            frames=_EVENTS,
             doc=(
                 f"One row per {'group and ' if group else ''}window; the columns are those of "
                 'OUTPUTS["output"].'
@@ -257,8 +318,10 @@ class Starter:
         )
 
     def _deduplicate(self) -> str:
-        times, key = self.found.event_time, self.found.unique[0]
+        times, named = self.found.event_time, self.found.key
         assert times is not None
+        assert named is not None
+        key = named.column
         names = ", ".join(_quoted(column.name) for column in self.passing)
         body = (
             f"return (\n    events{self._with_time(times)}"
@@ -268,20 +331,21 @@ class Starter:
         return _TRANSFORM.format(
             constants=f"\n{self._hints()}\n\n" + self._watermark(times),
             reject=self._rejected(times),
+            frames=_EVENTS,
             doc=f"One row per {_short(key.name)}.",
             body=_indented(body),
         )
 
     def _aggregate(self) -> str:
-        group = self.found.group
+        group = self._grouping
         assert group is not None
+        by = _quoted(group.column.name)
         return _TRANSFORM.format(
             constants=f"\n{self._hints()}\n",
-            reject=self._without(),
+            reject=self._harmless(),
+            frames=_EVENTS,
             doc="One row per group, given again whenever it changes.",
-            body=_indented(
-                f'return events.groupBy({_quoted(group.name)}).agg(F.count(F.lit(1)).alias("rows"))'
-            ),
+            body=_indented(f'return events.groupBy({by}).agg(F.count(F.lit(1)).alias("rows"))'),
         )
 
     def _with_time(self, times: EventTime) -> str:
@@ -311,56 +375,81 @@ class Starter:
         )
 
     def _rejected(self, times: EventTime) -> str:
-        lines = _quoted(f"{times.expression} IS NULL")
         later = f"{times.expression} > current_timestamp() + INTERVAL "
         quote = _quoted(later)[:-1]
+        return f'{{\n{self._untimed(times)}    "from the future": f{quote}{{AHEAD}}",\n}}'
+
+    def _untimed(self, times: EventTime) -> str:
+        """Return the condition of rows without an event time; a required timestamp has one."""
+        if times.column.required and times.kind == "timestamp":
+            return ""
+        missing = self.found.rows - times.rows
         return (
-            f'{{\n    "without event time": {lines},\n'
-            f'    "from the future": f{quote}{{AHEAD}}",\n}}'
+            f"    # In the sample: {_of_rows(missing, self.found.rows)}.\n"
+            f'    "without event time": {_quoted(f"{times.expression} IS NULL")},\n'
         )
 
-    def _without(self) -> str:
-        """Return a first condition: what names or groups the rows is missing."""
-        named = [*self.found.unique, *([self.found.group] if self.found.group else [])]
-        if self.job.processing == "aggregate":
-            named.reverse()
-        may_be_null = (column for column in named if not column.required)
-        column = next(may_be_null, named[0] if named else self.source.columns[0])
-        condition = _quoted(f"`{column.name}` IS NULL")
-        return f"{{{_quoted(f'without {_plain(column.name)}')}: {condition}}}"
+    def _harmless(self) -> str:
+        """Return a first REJECT that no row of the sample meets."""
+        nulls = {
+            column.name: sum(row[column.name] is None for row in self.source.rows)
+            for column in self.source.columns
+            if not column.required
+        }
+        best = [named.column.name for named in (self.found.key, self.found.group) if named]
+        found = sorted(nulls, key=lambda name: (nulls[name] > 0, name not in best))
+        if not found:
+            return f"{{\n    # {_REPLACE}\n    {_NOTHING}\n}}"
+        name = found[0]
+        reason = _quoted(f"without {_plain(name)}")
+        condition = _quoted(f"`{name}` IS NULL")
+        many = _of_rows(nulls[name], self.found.rows)
+        if not nulls[name]:
+            return f"{{\n    # A proposal. In the sample: {many}.\n    {reason}: {condition},\n}}"
+        return (
+            f"{{\n    # {_REPLACE} The next line would reject {many}\n"
+            f"    # of the sample.\n    # {reason}: {condition},\n    {_NOTHING}\n}}"
+        )
+
+    def seen(self) -> Iterator[str]:
+        """Yield what the rows suggest, and by how many of them."""
+        times, key, group = self.found.event_time, self.found.key, self.found.group
+        if times is not None:
+            yield (
+                f"event time {_plain(times.column.name)}: {time_text(times.first_us)} to "
+                f"{time_text(times.last_us)}, in {_of_rows(times.rows, self.found.rows)}. "
+                f"{times.growing:.0%} of them are not earlier than the row before, and none is "
+                f"more than {times.behind_us / 1_000_000:.0f} s behind"
+            )
+        if key is not None:
+            yield f"key {_plain(key.column.name)}: {self._values(key)}"
+        if len(self.found.unique) > 1:
+            names = ", ".join(_plain(column.name) for column in self.found.unique[1:5])
+            yield f"other keys: {names}"
+        if group is not None:
+            yield f"group {_plain(group.column.name)}: {self._values(group)}"
+        elif self.job.processing in ("aggregate", "join") and self._grouping is not None:
+            name = _plain(self._grouping.column.name)
+            yield f"no column has few values. {name} is the best: {self._values(self._grouping)}"
+
+    def _values(self, named: Named) -> str:
+        many = counted(named.values, "different value")
+        return f"{many} in {_of_rows(named.rows, self.found.rows)}"
 
     def _hints(self) -> str:
         """Return what the rows suggest, as comments."""
-        lines = ["What `make adopt` has seen in the sample:"]
-        times = self.found.event_time
-        if times is not None:
-            lines.append(
-                f"- event time: {_plain(times.column.name)}, from {time_text(times.first_us)} to "
-                f"{time_text(times.last_us)}; {times.growing:.0%} of the rows are not earlier than "
-                "the row before."
-            )
-        if self.found.unique:
-            names = ", ".join(_plain(column.name) for column in self.found.unique[:5])
-            lines.append(f"- a key: {names} differs from row to row.")
-        if self.found.group is not None:
-            lines.append(
-                f"- a group: {_plain(self.found.group.name)} has {self.found.groups} different "
-                "values."
-            )
-        if len(lines) == 1:
-            return ""
         wrapped = [
             part
-            for line in lines
+            for line in self.seen()
             for part in textwrap.wrap(
-                line, _WIDTH - 2, initial_indent="# ",
-                subsequent_indent="#   " if line.startswith("-") else "# ",
+                f"- {line}.", _WIDTH - 2, initial_indent="# ", subsequent_indent="#   "
             )
-        ]  # fmt: skip
-        return "\n".join(wrapped)
+        ]
+        head = "# Proposals, by what `make adopt` has seen in the sample:"
+        return "\n".join([head, *wrapped]) if wrapped else ""
 
-    def rows(self) -> str:
-        """Return the text of sample/rows.py."""
+    def rows(self, reference: str = "") -> str:
+        """Return the text of sample/rows.py, with the rows of the reference table of a join."""
         times, has_time = self.found.event_time, self.uses_time
         name = _quoted(times.column.name) if times is not None and has_time else "None"
         about = "#: The column of the event time, which goes forward from one row to the next.\n"
@@ -381,8 +470,9 @@ class Starter:
                 "    # Faster than in the queue: the rows are repeated, and none may be of the "
                 f"future.\n    pace={self.pace},\n"
             )
-        if self.found.unique and has_time:
-            names = ", ".join(_quoted(column.name) for column in self.found.unique)
+        naming = [self.found.key.column] if self.found.key else []
+        if (naming := list(self.found.unique) or naming) and has_time:
+            names = ", ".join(_quoted(column.name) for column in naming)
             saved += f"    unique=({names},),\n"
         return _ROWS.format(
             origin=_short(self.source.origin),
@@ -391,7 +481,27 @@ class Starter:
             start=f", {time_text(self.start_us)}" if has_time else "",
             start_us=f"{self.start_us:_}",
             saved=saved.rstrip("\n"),
+            reference=reference,
         )
+
+    def reference_rows(self, columns: Sequence[Column], own: str | None) -> str:
+        """Return REFERENCE of sample/rows.py: the user's rows, or one for each key of the sample.
+
+        ``columns`` are those of REFERENCE in tables.py.
+        """
+        if own not in (None, "[]"):
+            return _REFERENCE_ROWS.format(about="As they were.", rows=own)
+        keys = [column.name for column in columns if column.key]
+        if len(keys) != 1 or keys[0] not in {column.name for column in self.source.columns}:
+            about = "There are none yet: write some that the sample can join."
+            return _REFERENCE_ROWS.format(about=about, rows="[]")
+        others = ", ".join(
+            f"{_quoted(column.name)}: {_made_up(column)}" for column in columns if not column.key
+        )
+        about = "Made up, one for each key of the sample: write your own."
+        row = f"{{{_quoted(keys[0])}: key, {others}}}"
+        rows = f"[{row} for key in SAVED.values({_quoted(keys[0])})]"
+        return _REFERENCE_ROWS.format(about=about, rows=rows)
 
     @property
     def uses_time(self) -> bool:
@@ -407,11 +517,27 @@ class Starter:
 
     def sample(self) -> str:
         """Return the text of sample/__init__.py."""
-        return _SAMPLE.format(package=self.job.package)
+        is_join = self.job.processing == "join"
+        return _SAMPLE.format(
+            package=self.job.package,
+            reference=", rows.REFERENCE" if is_join else "",
+            given="    reference=rows.REFERENCE,\n" if is_join else "",
+        )
 
     def test(self) -> str:
         """Return the text of tests/test_transform.py."""
         return TEST
+
+
+def _made_up(column: Column) -> str:
+    """Return the expression of a value of a reference row."""
+    if type_name(column.type) in ("utf8", "string"):
+        return f"{_quoted(f'{column.name} of ')} + str(key)"
+    return "0" if column.required else "None"
+
+
+def _of_rows(some: int, rows: int) -> str:
+    return f"{some:,} of {rows:,} rows"
 
 
 def _plain(text: str) -> str:

@@ -50,6 +50,11 @@ class SavedRows:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def values(self, column: str) -> list[Any]:
+        """Return the different values of a column, but null, in the order of the file."""
+        found = (row[column] for row, _ in self._rows if row[column] is not None)
+        return list(dict.fromkeys(found))
+
     def repeated(self, count: int, seed: int, start_us: int) -> Iterator[dict[str, Any]]:
         """Yield ``count`` rows, over and over; the first event time is ``start_us``."""
         return islice(self._endless(seed, start_us), count)

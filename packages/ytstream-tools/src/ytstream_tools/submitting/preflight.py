@@ -11,7 +11,7 @@ from typing import Any
 from ytstream.cluster import operation
 from ytstream.cluster.client import Client, explained, facts
 from ytstream.connector.java_home import require_java
-from ytstream.declaration.archive import verify_imports
+from ytstream.declaration.archive import verify_data_files, verify_imports
 from ytstream.errors import JobError, OutageError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger.positions import owner_of, read_head
@@ -68,8 +68,9 @@ def verify_operations(client: Client, proxy: str) -> None:
 
 
 def _here(plan: LaunchPlan) -> Iterator[Problem]:
-    """Check this machine: Java, the package's imports, the archive."""
-    for verify in (require_java, lambda: _imports(plan)):
+    """Check this machine: Java, the package's imports and files, the archive."""
+    package = plan.context.job.package
+    for verify in (require_java, lambda: _imports(plan), lambda: verify_data_files(package)):
         try:
             verify()
         except JobError as error:

@@ -37,6 +37,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
             print(f"remark: {problem}\n  -> {remedy}")
     for note in start.preview(context):
         print(f"at the next start: {note}")
+    archive.verify_data_files(context.job.package)
     if not context.settings.submit.brings_packages:
         archive.verify_imports(context.job.package, context.job.kind.packages)
     context = job_objects.sized(context)

@@ -54,24 +54,59 @@ def verify_imports(package: str, more: Sequence[str] = ()) -> None:
         )
 
 
+def verify_data_files(package: str) -> None:
+    """Raise JobError for code that finds a file by ``__file__``: on the cluster it is in a zip."""
+    found = [
+        f"{file.name}:{line}"
+        for folder in import_module(package).__path__
+        for file in _files(Path(folder))
+        if file.suffix == ".py"
+        for line in _own_paths(file)
+    ]
+    if found:
+        raise JobError(
+            f"{', '.join(found)}: __file__ leads to no file on the cluster, where Python imports "
+            "the package from an archive",
+            'read it with `importlib.resources`: files(__package__).joinpath("NAME").read_text()',
+            code=ErrorCode.PACKAGES,
+        )
+
+
 def _files(sources: Path) -> Iterator[Path]:
     for file in sorted(sources.rglob("*")):
         if file.is_file() and not _CACHES & {*file.relative_to(sources).parts}:
             yield file
 
 
-def _imports(file: Path) -> Iterator[tuple[int, str]]:
-    try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError) as error:
-        raise JobError(
-            f"{file} is not valid Python: {error}", "correct or remove it", code=ErrorCode.USER_CODE
-        ) from error
+def _own_paths(file: Path) -> Iterator[int]:
+    """Yield the lines that use ``__file__``, but for those that take only its name."""
+    tree = _tree(file)
+    named = {
+        id(node)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.Attribute) and outer.attr in ("name", "stem")
+        for node in ast.walk(outer)
+    }
     for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "__file__" and id(node) not in named:
+            yield node.lineno
+
+
+def _imports(file: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(_tree(file)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             yield node.lineno, node.module.partition(".")[0]
+
+
+def _tree(file: Path) -> ast.Module:
+    try:
+        return ast.parse(file.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError) as error:
+        raise JobError(
+            f"{file} is not valid Python: {error}", "correct or remove it", code=ErrorCode.USER_CODE
+        ) from error
 
 
 def _folder(package: str) -> Path:

@@ -26,7 +26,7 @@ class ErrorCode(StrEnum):
     #: transform() uses an operator that the guarantee or processing type excludes, runs an action,
     #: or starts a query.
     PLAN = auto()
-    #: The job imports a module that the nodes do not have.
+    #: The job imports a module, or reads a file, that the nodes do not have.
     PACKAGES = auto()
     #: sample/ or a unit test is invalid.
     SAMPLE = auto()
