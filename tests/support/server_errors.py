@@ -37,20 +37,21 @@ FULL_TABLET = error(
         error(902, 'Account "tmp" violates disk space limit for medium "default"'),
     ),
 )
-#: A file or a static table gets a chunk for its data, which the master refuses:
-#: ValidateResourceUsageIncrease (yt/yt/server/master/security_server/security_manager.cpp), around
-#: it CreateChunk (yt/yt/ytlib/chunk_client/helpers.cpp) with
-#: NChunkClient::EErrorCode::MasterCommunicationFailed (yt/yt/client/chunk_client/public.h). A node
-#: of Cypress needs no disk space.
-FULL_CHUNKS = error(
-    712,
-    "Error creating chunk",
-    error(
-        1,
-        "Error communicating with master",
-        error(902, 'Account "tmp" is over disk space limit in medium "default"'),
-    ),
-)
+
+
+def full_chunks(said: str = 'Account "tmp" is over disk space limit in medium "default"') -> Error:
+    """Return what a full account answers to a file or a static table, which needs a chunk.
+
+    The master refuses it: ValidateResourceUsageIncrease
+    (yt/yt/server/master/security_server/security_manager.cpp). Around that CreateChunk
+    (yt/yt/ytlib/chunk_client/helpers.cpp) puts NChunkClient::EErrorCode::MasterCommunicationFailed
+    (yt/yt/client/chunk_client/public.h). A node of Cypress needs no disk space.
+    """
+    refused = error(1, "Error communicating with master", error(902, said))
+    return error(712, "Error creating chunk", refused)
+
+
+FULL_CHUNKS = full_chunks()
 
 #: A token that was revoked or has expired is not in Cypress any more:
 #: NRpc::EErrorCode::InvalidCredentials of TCypressTokenAuthenticator

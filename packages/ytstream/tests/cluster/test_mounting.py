@@ -16,6 +16,7 @@ from tests.support.helpers import (
     StreamOf,
     has_said,
 )
+from tests.support.server_errors import error
 from tests.support.supervised import supervised
 from ytstream import RestartableError, cli
 from ytstream.cluster.client import explained
@@ -116,9 +117,9 @@ def test_a_tablet_that_is_not_mounted_is_told_by_both_clients(
 ) -> None:
     context = provisioned_of("transactional")
     own = replace(tablets, settings=context.settings)
-    error = {"code": 1, "message": "outer", "inner_errors": [{"code": code, "message": "inner"}]}
+    said = error(1, "outer", error(code, "inner"))
     for method in ("SelectRows", "select_rows"):
-        cluster.client.faults.add(method=method, times=None, action="fail", error=error)
+        cluster.client.faults.add(method=method, times=None, action="fail", error=said)
     path = context.settings.ledger
     with pytest.raises(UnmountedError, match="inner"), own.transaction() as transaction:
         transaction.select(f"* from [{path}]")

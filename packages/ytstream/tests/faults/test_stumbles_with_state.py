@@ -16,6 +16,7 @@ from minicluster.client import Fault
 from minicluster.testing import Running
 from tests.support.examples import CONNECTOR, STATEFUL
 from tests.support.helpers import StreamOf, adopt, sampled
+from tests.support.server_errors import TOKEN, UNAVAILABLE, full_chunks
 from tests.support.supervised import end_of, supervised
 from ytstream.errors.error_codes import ErrorCode
 from ytstream_tools.demo.crash_scenario import drained
@@ -23,11 +24,8 @@ from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 
-UNAVAILABLE = {"code": 105, "message": "RPC service is unavailable"}
-#: AccountLimitExceeded (yt/yt/client/security_client/public.h), in the words of the master
-#: (yt/yt/server/master/security_server/security_manager.cpp).
-FULL = {"code": 902, "message": 'Account "default" is over Cypress node count limit'}
-EXPIRED = {"code": 900, "message": "User token has expired"}
+#: A file needs a chunk.
+FULL = full_chunks('Account "default" is over chunk count limit')
 CLUSTER, ACCOUNT = "waiting for the cluster", "waiting for room in the account"
 
 CASES = [(one, "rocksdb", CONNECTOR) for one in STATEFUL]
@@ -87,7 +85,7 @@ def test_a_cluster_that_stumbles_is_waited_for(
         write = _at_the_state(stream, cluster, action="hang_up")
         meets(faults.add(times=None, armed_by=write, action="hang_up"), CLUSTER)
     assert not _said(caplog, "failure")
-    assert re.search(r"node count limit: \d+ of 1000000 node_count$", _said(caplog, ACCOUNT)[0])
+    assert re.search(r"chunk count limit: \d+ of 1000000 chunk_count$", _said(caplog, ACCOUNT)[0])
     stream.close()
     assert stream.is_exact()
 
@@ -95,9 +93,9 @@ def test_a_cluster_that_stumbles_is_waited_for(
 @for_each
 def test_an_expired_token_ends_the_job_in_its_own_words(stream: Stream, cluster: Running) -> None:
     def expire() -> None:
-        _at_the_state(stream, cluster, action="fail", error=EXPIRED, times=None)
+        _at_the_state(stream, cluster, action="fail", error=TOKEN, times=None)
         stream.send(100)
 
     error = end_of(stream, lambda: True, expire)
     assert error.code == ErrorCode.TOKEN
-    assert "User token has expired" in error.message
+    assert "Token is missing in Cypress" in error.message

@@ -24,7 +24,7 @@ from tests.support.helpers import (
     ContextOf,
     fails_with,
 )
-from tests.support.server_errors import UNAVAILABLE_BY_HTTP
+from tests.support.server_errors import UNAVAILABLE_BY_HTTP, error
 from ytstream.cluster.client import Client
 from ytstream.cluster.mounting import closed
 from ytstream.connector.tablet_transactions import Tablets
@@ -151,14 +151,15 @@ def test_a_consumer_that_is_behind_is_put_back(
     context, watch = _at_row_3(watched, tablets, "at_least_once")
     client, settings = context.client, context.settings
     client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, 2)
-    overtaken = {"code": 3100, "message": "Offset conflict"}
-    cluster.client.faults.add(method="advance_queue_consumer", action="fail", error=overtaken)
+    said = f"Offset conflict at partition 0 of consumer {settings.consumer}: expected offset 2"
+    faults = cluster.client.faults
+    faults.add(method="advance_queue_consumer", action="fail", error=error(3100, said))
     for number, row in ((1, 2), (2, 3 if fixed else 2)):
         watch.look(number * LOOK_SECONDS)
         (queue,) = positions.read(client, settings).queues
         assert queue.consumed[0] == row
-    said = [line for line in caplog.messages if "the consumer was at row 2" in line]
-    assert len(said) == fixed
+    moved = [line for line in caplog.messages if "the consumer was at row 2" in line]
+    assert len(moved) == fixed
 
 
 def _at_row_3(watched: Any, tablets: Tablets, guarantee: str) -> tuple[JobContext, Watchdog]:
@@ -313,8 +314,8 @@ def test_rows_that_wait_for_the_next_trigger_are_no_stall(watched: Any, caplog: 
 
 def test_an_outage_is_said_once_and_waited_for(watched: Any, cluster: Running, caplog: Any) -> None:
     _, watch = watched()
-    error = UNAVAILABLE_BY_HTTP
-    cluster.client.faults.add(method="select_rows", times=None, action="fail", error=error)
+    away = UNAVAILABLE_BY_HTTP
+    cluster.client.faults.add(method="select_rows", times=None, action="fail", error=away)
     watch.look(0.0)
     watch.look(LOOK_SECONDS)
     cluster.client.faults.clear()

@@ -12,8 +12,11 @@ from .client import Client, facts
 _NEARLY = 0.99
 _DISK = "disk space of "
 #: What the master calls a resource (yt/yt/server/master/security_server/security_manager.cpp,
-#: ValidateResourceUsageIncrease) -> the attribute's name for it.
-_LIMIT = re.compile(r'over (?:Cypress )?([\w ]+?) limit(?: in medium "([^"]+)")?')
+#: ValidateResourceUsageIncrease), and a tablet node, which refuses rows at their commit
+#: (yt/yt/server/node/tablet_node/security_manager.cpp, DoValidateAccountLimits).
+_LIMIT = re.compile(
+    r'(?:over|violates) (?:Cypress )?([\w ]+?) limit(?: (?:in|for) medium "([^"]+)")?'
+)
 
 
 @dataclass(frozen=True)
