@@ -173,7 +173,7 @@ def keep_the_sources_of_the_batch_before(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def keep_later_states(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave versions of the state that a batch has made which did not happen."""
-    monkeypatch.setattr(checkpoint_repair, "_remove_states", lambda *_: None)
+    monkeypatch.setattr(checkpoint_repair, "remove_states", lambda *_: None)
 
 
 def audit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -298,7 +298,7 @@ LEDGER: Sequence[Mutant] = (
     ),
     _mutant(
         "a batch that runs again finds the state that it has left",
-        _of("recovery/checkpoint_repair.py", "    _remove_states(client, path, batch + 1)\n", ""),
+        _of("recovery/checkpoint_repair.py", "    remove_states(client, path, batch + 1)\n", ""),
         f"{_RECOVERY}/test_checkpoint_repair.py::"
         "test_a_batch_that_runs_again_finds_no_state_of_its_own",
     ),

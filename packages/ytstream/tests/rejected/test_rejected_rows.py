@@ -411,7 +411,7 @@ def test_a_row_that_no_table_takes_is_named_and_the_rows_before_it_are_replayed(
     assert f"row 6 of {queue}, partition 0, cannot be replayed from {rejected}: " in said
     assert "length 18000000, limit 16777216" in said
     assert "keep such rows out with REJECT" in said
-    assert [row["id"] for row in _rows(stream, "output")] == ["00", "01", "02", "03"]
-    assert [row["row_index"] for row in _rows(stream, REJECTED)] == [4, 5, 6, 7]
+    assert [row["id"] for row in _rows(stream, "output")] == [f"{n:02}" for n in range(6)]
+    assert [row["row_index"] for row in _rows(stream, REJECTED)] == [6, 7]
     stream.redeclare(reject={"long": "length(text) > 8000000"})
-    assert replay(stream.spark, stream.context, stream.flow(), print).startswith("3 rows went")
+    assert replay(stream.spark, stream.context, stream.flow(), print).startswith("1 rows went")

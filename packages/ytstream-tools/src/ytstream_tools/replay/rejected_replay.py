@@ -13,10 +13,10 @@ choose. Rows before which a `rewind` moves the job are the job's own to write: s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +27,7 @@ from ytstream.connector.java import jvm_of
 from ytstream.connector.spark_plan import analysed
 from ytstream.connector.spyt import inside
 from ytstream.connector.tablet_transactions import Tablets, Transaction
-from ytstream.errors import JobError
+from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, Job, JobContext
 from ytstream.ledger import ledger_rows
@@ -38,7 +38,7 @@ from ytstream.query.pipeline import Flow
 from ytstream.rejected import tagging
 from ytstream.schema.columns import key_of
 from ytstream.spark.source import INNER_POSITION
-from ytstream.spark.spark_errors import cause, explained_spark
+from ytstream.spark.spark_errors import cause, explained_spark, is_of_the_rows
 
 from . import reread
 from .reread import LedgerReads, PositionStatus
@@ -136,20 +136,25 @@ def replay(
     verify_keys(context, replace=replace)
     tablets, counts = Tablets(jvm_of(spark), context.settings), _counts(remove_dropped)
     replaying = _Replay(spark, context, flow)
-    readings, last = reread.read(context), ()
+    readings, last, most = reread.read(context), (), CHUNK
     while True:
-        with tablets.transaction() as transaction:
-            found = _read(context, transaction.select, last)
-            if not found:
-                break
-            free = _free(context, transaction.select, readings, found, counts)
-            try:
+        done, found = deepcopy(counts), list[dict[str, Any]]()
+        try:
+            with tablets.transaction() as transaction:
+                found = _read(context, transaction.select, last, most)
+                if not found:
+                    break
+                free = _free(context, transaction.select, readings, found, counts)
                 with explained_spark():
                     replaying.replay(tablets, transaction, free, counts)
-            except JobError as error:
-                if error.code is not ErrorCode.BATCH_FAILED:
-                    raise
-                raise _of_one_row(context, free, partial(replaying.attempt, tablets)) from error
+        except (JobError, RestartableError) as error:
+            if not is_of_the_rows(error):
+                raise
+            if len(found) == 1:
+                raise _of_one_row(context, found[0], error) from error
+            # Nothing was written: half of them, until one is left.
+            counts, most = done, len(found) // 2
+            continue
         last = _place(context, found[-1])
         say(f"{_gone(counts, 'went')}, {counts.stayed} are still rejected")
     return f"{_gone(counts, 'went')}; {_said(context, counts, 'stay')}"
@@ -273,10 +278,6 @@ def verify_job(job: Job) -> None:
         )
 
 
-class _UndoneError(Exception):
-    """Aborts the transaction of a replay that was an attempt."""
-
-
 @dataclass(frozen=True)
 class _Replay:
     """Rejected rows, as transform.py judges and makes them now."""
@@ -312,12 +313,6 @@ class _Replay:
             transaction.modify(_path(self.context), job.output_columns[REJECTED], (), deleted)
             row = _row({**written, REJECTED: -len(deleted)}, started)
             transaction.modify(self.context.settings.ledger, ledger_rows.COLUMNS, [row])
-
-    def attempt(self, tablets: Tablets, found: list[dict[str, Any]]) -> None:
-        """Replay the rows of ``found``, and undo it. Raises JobError as explained_spark() does."""
-        with suppress(_UndoneError), tablets.transaction() as transaction, explained_spark():
-            self.replay(tablets, transaction, found, _counts(False))
-            raise _UndoneError
 
     @contextmanager
     def _judged(
@@ -429,22 +424,11 @@ def _is_narrow(frame: DataFrame, tasks: int) -> bool:
 
 
 def _of_one_row(
-    context: JobContext,
-    found: list[dict[str, Any]],
-    attempt: Callable[[list[dict[str, Any]]], None],
+    context: JobContext, row: Mapping[str, Any], error: JobError | RestartableError
 ) -> JobError:
-    """Return the error of the first row that fails; each half of the rows is tried in turn."""
-    while len(found) > 1:
-        half = len(found) // 2
-        found = found[half:] if _failure(attempt, found[:half]) is None else found[:half]
-    (row,) = found
-    error = _failure(attempt, found)
-    why = (
-        cause(str(error.__cause__))
-        if error is not None
-        else "it fails only together with the rows before it"
-    )
+    """Return the error of a row that cannot be written."""
     queue = row.get("queue_id", context.settings.queues[0])
+    why = cause(str(error.__cause__ or error))
     return JobError(
         f"row {row['row_index']} of {queue}, partition {row['tablet_index']}, cannot be replayed "
         f"from {_path(context)}: {why}",
@@ -452,17 +436,6 @@ def _of_one_row(
         "were replayed, and it stays where it is",
         code=ErrorCode.BATCH_FAILED,
     )
-
-
-def _failure(
-    attempt: Callable[[list[dict[str, Any]]], None], found: list[dict[str, Any]]
-) -> JobError | None:
-    """Return the error that the rows cause, if they do."""
-    try:
-        attempt(found)
-    except JobError as error:
-        return error
-    return None
 
 
 def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
@@ -481,12 +454,15 @@ def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
 
 
 def _read(
-    context: JobContext, select: Callable[[str], Iterable[Any]], last: tuple[Any, ...]
+    context: JobContext,
+    select: Callable[[str], Iterable[Any]],
+    last: tuple[Any, ...],
+    most: int | None = None,
 ) -> list[dict[str, Any]]:
     """Return the next rows after the key ``last``: as many as fit into one transaction."""
     key, path = ", ".join(_key(context)), _path(context)
     after = f" where ({key}) > {_literal(last)}" if last else ""
-    tail = f"order by {key} limit {CHUNK}"
+    tail = f"order by {key} limit {CHUNK if most is None else most}"
     size, end = 0, last
     for row in select(f"{key}, length(row) as size from [{path}]{after} {tail}"):
         size += int(row["size"])

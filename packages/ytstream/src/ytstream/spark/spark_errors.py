@@ -67,6 +67,15 @@ def explained_spark(where: str = "") -> Iterator[None]:
         raise _explanation(error, where) from error
 
 
+def is_of_the_rows(error: JobError | RestartableError) -> bool:
+    """Return whether other rows might pass: of a task, or of a commit of a transaction of ours.
+
+    A server checks the rows of a transaction when it commits (YTsaurus, native transaction.cpp).
+    """
+    is_of_a_task = error.code is ErrorCode.BATCH_FAILED
+    return is_of_a_task or any(part in str(error.__cause__ or error) for part in _FATAL)
+
+
 def _explanation(error: PySparkException | Py4JJavaError, where: str) -> Exception:
     text, trace = str(error), trace_of(error)
     if open_files.SAID in trace:  # Spark wraps it, too, in what it says of a damaged state
