@@ -15,6 +15,7 @@ from .cypress.expiration import Expiration
 from .cypress.kinds import Kinds
 from .cypress.store import Store
 from .cypress.transactions import Transactions
+from .operations.bulk import Bulk
 from .operations.scheduler import Nodes, NoNodes, Scheduler
 from .query import computed
 from .queues import nodes as queue_nodes
@@ -69,7 +70,8 @@ class Cluster:
         self.queues = Queues(self.name, tables, tablet, consumers, self.agent)
         self.producers = Producers(self.name, cypress, tables, tablet)
         self.nodes: Nodes = NoNodes()
-        self.scheduler = Scheduler(clock, cypress, self.nodes)
+        self.bulk = Bulk(cypress, tables, self.transactions)
+        self.scheduler = Scheduler(clock, cypress, self.nodes, self.bulk)
         use(computed.compiled)
         objects.register(kinds, self.transactions)
         files.register(kinds, cypress.exists)

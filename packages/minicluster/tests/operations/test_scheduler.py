@@ -13,6 +13,8 @@ from minicluster.cluster import Cluster
 from minicluster.core.errors import YtError
 from minicluster.operations import reports
 from minicluster.operations.model import Ending, Job, Launch, Operation
+from minicluster.rows import wire
+from minicluster.tables.ranges import read_table
 
 EXIT_1 = {"code": 1205, "message": "User job failed", "attributes": {}, "inner_errors": []}
 
@@ -464,3 +466,32 @@ def test_a_loaded_state_has_aborted_what_ran(
     assert [job.state for job in found.jobs.values()] == ["aborted"]
     assert "loaded from a file" in messages(found.error)[0]
     assert start(cluster, alias="*a").state == "running"
+
+
+def test_a_merge_locks_its_output_until_it_ends(cluster: Cluster) -> None:
+    """Of two that write one table, the second fails to prepare; an abort leaves the table."""
+    for name in ("in", "out"):
+        cluster.cypress.create("table", f"//tmp/{name}")
+    cluster.tables.write("//tmp/in", [{"a": 1}])
+    cluster.scheduler.start_delay = 10
+    spec = {"input_table_paths": ["//tmp/in"], "output_table_path": "//tmp/out"}
+    first, second = (cluster.scheduler.start("merge", spec) for _ in range(2))
+    cluster.tables.write("//tmp/in", [{"a": 2}])
+    states = [cluster.scheduler.operations[one].state for one in (first, second)]
+    assert states == ["running", "failed"]
+    error = cluster.scheduler.operations[second].error
+    assert error is not None
+    assert error["code"] == 216
+    cluster.pass_time(11)
+    assert cluster.scheduler.operations[first].state == "completed"
+    assert rows_of(cluster) == [1]
+    third = cluster.scheduler.start("merge", spec)
+    cluster.scheduler.abort(cluster.scheduler.find(third, None))
+    cluster.pass_time(11)
+    assert rows_of(cluster) == [1]
+    assert cluster.cypress.get("//tmp/out/@locks") == []
+
+
+def rows_of(cluster: Cluster) -> list[int]:
+    reading = read_table(cluster.tables, "//tmp/out")
+    return [wire.to_dict(row, ["a"])["a"] for row in reading.rows]

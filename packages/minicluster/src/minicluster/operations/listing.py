@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.clock import iso
 from ..core.errors import not_supported
-from .model import FAILED, VANILLA, Job, Operation
+from .model import FAILED, Job, Operation
 from .scheduler import USER
 
 SORT: dict[str, Callable[[Job], Any]] = {
@@ -49,7 +49,7 @@ def operations_listed(
         failed = operation.count(FAILED) > 0
         return (
             user in (None, USER)
-            and type in (None, VANILLA)
+            and type in (None, operation.type)
             and state in (None, operation.state)
             and (filter is None or filter.lower() in _words(operation))
             and (with_failed_jobs is None or with_failed_jobs == failed)
@@ -67,7 +67,7 @@ def counts(operations: Iterable[Operation]) -> dict[str, Any]:
     listed = list(operations)
     return {
         "state_counts": dict(Counter(operation.state for operation in listed)),
-        "type_counts": {VANILLA: len(listed)} if listed else {},
+        "type_counts": dict(Counter(operation.type for operation in listed)),
         "user_counts": {USER: len(listed)} if listed else {},
         "pool_tree_counts": {},
         "pool_counts": {},
@@ -100,5 +100,12 @@ def jobs_listed(
 def _words(operation: Operation) -> str:
     """Return the text that the filter of list_operations is looked for in."""
     spec = operation.spec
-    parts = (operation.id, spec.get("title"), operation.alias, operation.state, USER, VANILLA)
+    parts = (
+        operation.id,
+        spec.get("title"),
+        operation.alias,
+        operation.state,
+        USER,
+        operation.type,
+    )
     return " ".join(str(part).lower() for part in parts if part)

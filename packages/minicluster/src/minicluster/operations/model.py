@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..cypress.files import File
+from ..tables.static import Written
 
 RUNNING = "running"
 WAITING = "waiting"
@@ -16,7 +17,9 @@ ABORTED = "aborted"
 FINAL = frozenset({COMPLETED, FAILED, ABORTED})
 """States that an operation or a job does not leave."""
 
-VANILLA = "vanilla"
+VANILLA, MERGE, SORT = "vanilla", "merge", "sort"
+TYPES = {1: MERGE, 3: SORT, 8: VANILLA}
+"""By the number of EOperationType (client/scheduler/public.h)."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,16 @@ class Launch:
     """The variables that the cluster adds: ids, indices, the vault."""
 
 
+@dataclass(frozen=True)
+class Work:
+    """The rows of an operation on tables, as they were at its start, and where they go."""
+
+    transaction: str
+    """The operation's own: it has locked the output."""
+    path: str
+    written: Written
+
+
 @dataclass
 class Job:
     """One attempt to run one of a task's jobs. `cookie` stays, the indices are new."""
@@ -102,6 +115,9 @@ class Operation:
     annotations: dict[str, Any]
     parameters: dict[str, Any]
     """The runtime parameters but for the annotations."""
+    type: str = VANILLA
+    work: Work | None = None
+    """What an operation on tables has still to do."""
     vault: dict[str, Any] = field(repr=False, default_factory=dict)
     artifacts: dict[str, tuple[Artifact, ...]] = field(repr=False, default_factory=dict)
     state: str = "starting"

@@ -120,15 +120,18 @@ def _runtime(operation: Operation) -> dict[str, Any]:
 
 
 def _brief(operation: Operation) -> dict[str, Any]:
-    names = ("title", "alias", "pool", "pool_trees", "description")
+    names = (
+        *("title", "alias", "pool", "pool_trees", "description"),
+        *("input_table_paths", "output_table_path"),
+    )
     return {name: operation.spec[name] for name in names if name in operation.spec}
 
 
 OPERATION: dict[str, Callable[[Operation, float], Any]] = {
     "id": lambda operation, _: operation.id,
     "state": lambda operation, _: operation.state,
-    "type": lambda *_: VANILLA,
-    "operation_type": lambda *_: VANILLA,
+    "type": lambda operation, _: operation.type,
+    "operation_type": lambda operation, _: operation.type,
     "authenticated_user": lambda *_: USER,
     "start_time": lambda operation, _: iso(operation.started),
     "finish_time": lambda operation, _: (

@@ -17,13 +17,16 @@ from ..core.errors import (
     NO_SUCH_OPERATION,
     OPERATION_FAILED_ON_JOB_RESTART,
     OPERATION_FAILED_TO_PREPARE,
+    RefusedError,
     YtError,
     generic,
     not_supported,
 )
 from ..cypress.commands import Cypress
+from . import bulk
 from . import spec as specs
 from .artifacts import artifacts_of
+from .bulk import Bulk
 from .model import (
     ABORTED,
     COMPLETED,
@@ -84,25 +87,28 @@ class NoNodes:
 class Scheduler:
     """All operations by id, those that are over included."""
 
-    def __init__(self, clock: Clock, cypress: Cypress, nodes: Nodes) -> None:
+    def __init__(self, clock: Clock, cypress: Cypress, nodes: Nodes, bulk: Bulk) -> None:
         self._clock = clock
         self._cypress = cypress
+        self._bulk = bulk
         self.nodes = nodes
         self.operations: dict[str, Operation] = {}
         self.start_delay = 0.0
-        """Seconds that a job waits before its node starts it."""
+        """Seconds that a job waits before its node starts it; that a merge or a sort takes."""
         self._aliases: dict[str, str] = {}
         self._ports = FIRST_PORT
         self._away_until = 0.0
         self._unheard: list[tuple[str, Ending]] = []
         """Ends of jobs that came while the scheduler was away."""
         self._due: list[tuple[float, str, str]] = []
-        """(time, "start" or "lost", job id)."""
+        """(time, "start" or "lost", job id), or (time, "work", operation id)."""
 
     # Requests
 
     def start(self, type: str, given: Any, *, tx: str | None = None) -> str:
         """Return the id of a new operation; its files are seen through `tx`. Raises YtError."""
+        if type in bulk.TYPES:
+            return self._start_bulk(type, given, tx)
         if not self.nodes.available:
             raise not_supported("operations (start_operation), start it with --operations")
         if type != VANILLA:
@@ -142,6 +148,54 @@ class Scheduler:
             for cookie in range(task.job_count):
                 self._new_job(operation, task, cookie)
         return operation.id
+
+    def _start_bulk(self, type: str, given: Any, tx: str | None) -> str:
+        self.require()
+        spec = specs.parse_of_tables(type, given)
+        if spec.alias is not None:
+            self._require_free(spec.alias)
+        operation = Operation(
+            id=ids.new(ids.OPERATION),
+            spec=spec.provided,
+            unrecognized=spec.unrecognized,
+            tasks={},
+            started=self._clock.now(),
+            alias=spec.alias,
+            max_failed_jobs=specs.MAX_FAILED_JOBS,
+            fail_on_job_restart=False,
+            annotations=spec.annotations,
+            parameters={},
+            type=type,
+        )
+        self.operations[operation.id] = operation
+        if operation.alias is not None:
+            self._aliases[operation.alias] = operation.id
+        self._enter(operation, "starting", "initializing", "preparing")
+        try:
+            operation.work = self._bulk.prepare(spec, tx)
+        except RefusedError:
+            del self.operations[operation.id]
+            raise
+        except YtError as error:
+            message = "Operation has failed to prepare"
+            self.fail(operation, YtError(OPERATION_FAILED_TO_PREPARE, message, {}, [error]))
+            return operation.id
+        self._enter(operation, "materializing", RUNNING)
+        self._due.append((self._clock.now() + self.start_delay, "work", operation.id))
+        self.tick()
+        return operation.id
+
+    def _work(self, operation: Operation) -> None:
+        """End an operation on tables, if nobody has ended it before."""
+        if operation.work is None:
+            return
+        work, operation.work = operation.work, None
+        try:
+            self._bulk.finish(work)
+        except YtError as error:
+            self.fail(operation, error)
+        else:
+            self._finish(operation, "completing", COMPLETED, None)
 
     def find(self, operation_id: str | None, alias: str | None) -> Operation:
         """Return an operation, final ones too; by alias the latest. Raises YtError."""
@@ -280,6 +334,9 @@ class Scheduler:
             return
         self._due = [item for item in self._due if item[0] > now]
         for _, what, job_id in sorted(due):
+            if what == "work":
+                self._work(self.operations[job_id])
+                continue
             job = self.job(job_id)
             if job.finished is not None:
                 continue
@@ -383,6 +440,9 @@ class Scheduler:
         self, operation: Operation, passing: str, state: str, error: YtError | None
     ) -> None:
         self._enter(operation, passing)
+        if operation.work is not None:
+            self._bulk.drop(operation.work)
+            operation.work = None
         running = operation.running()
         alive = [job.id for job in running if job.state != WAITING and not job.unheard]
         for job in running:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import generic, not_supported
-from .model import Task
+from .model import MERGE, SORT, Task
 
 MAX_FAILED_JOBS = 10
 """The default of max_failed_job_count (documentation, "Operation options")."""
@@ -188,6 +188,106 @@ def parse(given: Any) -> Spec:
         failed,
         _flag(spec.get("fail_on_job_restart", False), "/fail_on_job_restart"),
     )
+
+
+@dataclass(frozen=True)
+class OfTables:
+    """The checked spec of a merge or a sort; `columns` are those to merge or sort by."""
+
+    provided: dict[str, Any]
+    unrecognized: dict[str, Any]
+    inputs: tuple[Any, ...]
+    output: Any
+    mode: str
+    columns: tuple[str, ...]
+    transforms: bool
+    """Whether all rows go into new chunks."""
+    alias: str | None
+    annotations: dict[str, Any]
+
+
+_READ_OF_TABLES = frozenset(
+    {
+        "input_table_paths",
+        "output_table_path",
+        "mode",
+        "merge_by",
+        "sort_by",
+        "combine_chunks",
+        "force_transform",
+        "alias",
+        "annotations",
+    }
+)
+_HARMLESS_OF_TABLES = frozenset(
+    {
+        "data_size_per_job",
+        "data_weight_per_job",
+        "data_size_per_sort_job",
+        "data_weight_per_sort_job",
+        "job_count",
+        "partition_count",
+        "partition_data_size",
+        "partition_job_count",
+        "partition_job_io",
+        "sort_job_io",
+        "merge_job_io",
+        "intermediate_data_replication_factor",
+        "schema_inference_mode",
+        "max_failed_job_count",
+        "fail_on_job_restart",
+    }
+)
+MODES = ("unordered", "ordered", "sorted")
+
+
+def parse_of_tables(type: str, given: Any) -> OfTables:
+    """Return the checked spec of a merge or a sort. Raises YtError."""
+    spec = _map(given, "/spec")
+    _refuse(spec, REFUSED_OF_OPERATIONS, "")
+    if spec.get("schema_inference_mode", "auto") != "auto":
+        raise not_supported("schema_inference_mode in the spec of an operation")
+    for name in ("input_table_paths", "output_table_path"):
+        if not spec.get(name):
+            raise generic(f"Missing required parameter /{name}")
+    mode = str(spec.get("mode", "unordered")) if type == MERGE else "sorted"
+    if mode not in MODES:
+        raise generic(f'Error parsing EMergeMode value "{mode}"')
+    alias = spec.get("alias")
+    return OfTables(
+        dict(spec),
+        _unknown(spec, _READ_OF_TABLES | _HARMLESS_OF_TABLES | HARMLESS_OF_OPERATIONS),
+        tuple(_list(spec["input_table_paths"], "/input_table_paths")),
+        spec["output_table_path"],
+        mode,
+        _columns(spec, "merge_by" if type == MERGE else "sort_by"),
+        type == SORT
+        or mode == "sorted"
+        or any(
+            _flag(spec.get(name, False), name) for name in ("combine_chunks", "force_transform")
+        ),
+        None if alias is None else str(alias),
+        _annotations(spec),
+    )
+
+
+def _columns(spec: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    found = []
+    for item in _list(spec.get(name, []), f"/{name}"):
+        if isinstance(item, dict):
+            if item.get("sort_order", "ascending") != "ascending":
+                raise not_supported(f"a descending order in {name}")
+            item = item.get("name")
+        found.append(_text(item, f"/{name}"))
+    if name == "sort_by" and not found:
+        raise generic("Missing required parameter /sort_by")
+    return tuple(found)
+
+
+def _list(value: Any, place: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _wrong(place, "list", value)
+    return value
 
 
 def _vault(spec: Mapping[str, Any]) -> dict[str, Any]:

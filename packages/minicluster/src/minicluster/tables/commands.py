@@ -436,7 +436,7 @@ class Tables:
     ) -> None:
         """Write rows to a static table as the path's attributes say, each lighter than `most`."""
         _, table = self.node(path, tx)
-        self._put(path, static.from_items(upload(table, attributes), items, most), tx)
+        self.put(path, static.from_items(upload(table, attributes), items, most), tx)
 
     def blocks(
         self,
@@ -451,15 +451,17 @@ class Tables:
 
     def write_blocks(self, path: str, blocks: static.Blocks, tx: str | None = None) -> None:
         """Write all the rows at once, isolated in a master transaction."""
-        self._put(path, blocks.written, tx)
+        self.put(path, blocks.written, tx)
 
-    def _put(self, path: str, written: static.Written, tx: str | None) -> None:
+    def put(self, path: str, written: static.Written, tx: str | None) -> None:
         """Write rows; transactions may append to an unsorted table side by side.
 
         The locks: ytlib/table_client/table_upload_options.cpp.
         """
         node, table = self.node(path, tx)
-        written = replace(written, time=self._clock.timestamp())
+        if not written.chunks and written.rows:
+            one = (len(written.rows), self._clock.timestamp())
+            written = replace(written, chunks=(one,))
         if written.upload.shared:
             self._cypress.add_payload(node.path, written, tx=tx)
         else:

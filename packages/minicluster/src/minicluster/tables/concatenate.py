@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,7 @@ from ..cypress.files import File
 from ..cypress.ypath import RichPath, parse_rich
 from ..rows import wire
 from ..rows.from_wire import Key, key_of
-from ..rows.schema import TableSchema, violation
+from ..rows.schema import Column, TableSchema, violation
 from . import static
 from .table import Table
 from .upload import Upload
@@ -63,7 +63,7 @@ def _require_static(role: str, path: str, what: str, table: Table) -> None:
 
 def joined(table: Table, sources: Sequence[Table], *, append: bool) -> Table:
     """Return the static table with the rows of others instead of its own, or after them."""
-    wanted = _upload(table, sources, append)
+    wanted = inferred(table, sources, append)
     schema = wanted.schema
     names = list(table.static_names if append and table.static_rows else ())
     names = names or [column.name for column in schema.columns]
@@ -84,21 +84,31 @@ Piece = tuple[list[bytes], tuple[tuple[int, int], ...]]
 
 
 def _piece(source: Table, schema: TableSchema, names: list[str]) -> Piece:
-    """Return the rows of a source under the name table `names`, which grows by its columns."""
+    rows = renamed(static.columns_of(source), source.static_rows, schema, names)
+    return rows, source.static_chunks
+
+
+def renamed(
+    columns: Sequence[Column], rows: Iterable[bytes], schema: TableSchema, names: list[str]
+) -> list[bytes]:
+    """Return rows of these columns under the name table `names`, which grows by them.
+
+    Raises YtError for a row that the schema does not take.
+    """
     numbers = []
-    for column in static.columns_of(source):
+    for column in columns:
         if column.name not in names:
             if schema.strict:
                 raise violation(f'Unknown column "{column.name}" in strict schema')
             names.append(column.name)
         numbers.append(names.index(column.name))
-    rows = []
-    for row in source.static_rows:
+    found = []
+    for row in rows:
         values = [
             wire.renumbered(piece, numbers[number]) for number, piece in wire.chunks(row).items()
         ]
-        rows.append(static.complete(schema, wire.from_chunks(values)))
-    return rows, source.static_chunks
+        found.append(static.complete(schema, wire.from_chunks(values)))
+    return found
 
 
 def _in_order(schema: TableSchema, pieces: list[Piece]) -> list[Piece]:
@@ -115,7 +125,7 @@ def _in_order(schema: TableSchema, pieces: list[Piece]) -> list[Piece]:
     return ordered
 
 
-def _upload(table: Table, sources: Sequence[Table], append: bool) -> Upload:
+def inferred(table: Table, sources: Sequence[Table], append: bool) -> Upload:
     """Return what the table is afterwards: one that has no schema takes that of the sources.
 
     They must all have the same one, but for the order. If not, there is none, nor an order.

@@ -64,7 +64,10 @@ def _statistics(table: Table) -> dict[str, Any]:
 
 
 def _chunk_count(table: Table) -> int:
-    return 1 if table.row_count() else 0  # model: rows are not cut into chunks here
+    """Return how many writes there were (model: a dynamic table has one chunk)."""
+    if not table.row_count():
+        return 0
+    return 1 if table.dynamic else max(1, len(table.static_chunks))
 
 
 def _stored(name: str, default: Any) -> Getter:

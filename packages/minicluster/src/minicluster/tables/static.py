@@ -48,8 +48,8 @@ class Written:
     upload: Upload
     names: list[str]
     rows: list[bytes]
-    time: int = 0
-    """The timestamp of the write."""
+    chunks: tuple[tuple[int, int], ...] = ()
+    """As `Table.static_chunks`; none for a write, whose rows get the time when it ends."""
 
     def onto(self, table: Table) -> Table:
         """Return the table with these rows. Raises YtError if that breaks its order."""
@@ -63,7 +63,7 @@ class Written:
         rows = [*kept, *added]
         if self.upload.schema.sorted:
             check_order(self.upload.schema, rows)
-        chunks = (*(table.static_chunks if kept else ()), (len(added), self.time))
+        chunks = (*(table.static_chunks if kept else ()), *self.chunks)
         return replaced(table, self.upload, rows, names, chunks)
 
 

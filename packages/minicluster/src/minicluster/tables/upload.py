@@ -69,7 +69,7 @@ def upload(table: Table, attributes: Mapping[str, Any]) -> Upload:
             append_key_columns=sorted_by,
             current_key_columns=current,
         )
-    return Upload(append, _sorted_by(sorted_by), "weak")
+    return Upload(append, ordered_by(sorted_by), "weak")
 
 
 def _key_columns(given: Any) -> list[str]:
@@ -82,7 +82,7 @@ def _key_columns(given: Any) -> list[str]:
     return names
 
 
-def _sorted_by(names: list[str]) -> TableSchema:
+def ordered_by(names: list[str]) -> TableSchema:
     """Return the schema of a table without one: its key columns may hold anything."""
     columns = [Column(name, "any", "yson", sort_order="ascending") for name in names]
     return TableSchema(tuple(columns), strict=False)

@@ -7,15 +7,13 @@ from typing import Any
 from ...control.parameters import AT_ONCE, NO_INTERRUPT, only, read
 from ...core.errors import not_supported
 from ...operations import reports
-from ...operations.model import VANILLA
+from ...operations.model import TYPES
 from ..bus import Part
 from ..messages import guid, set_guid, text
 from ..service import Invocation, method
 from .cypress import from_yson, to_yson
 
 _OPERATION = read("operation_id operation_alias")
-
-OPERATION_TYPE_OF_VANILLA = 8
 
 
 def _named(message: Any) -> tuple[str | None, str | None]:
@@ -27,11 +25,10 @@ def _named(message: Any) -> tuple[str | None, str | None]:
 
 @method("StartOperation", parameters=read("type spec"))
 def start_operation(call: Invocation) -> None:
-    if call.message.type != OPERATION_TYPE_OF_VANILLA:
+    type = TYPES.get(call.message.type)
+    if type is None:
         raise not_supported(f"operations of type {call.message.type}")
-    started = call.cluster.scheduler.start(
-        VANILLA, from_yson(call.message.spec), tx=call.transaction
-    )
+    started = call.cluster.scheduler.start(type, from_yson(call.message.spec), tx=call.transaction)
     set_guid(call.reply.operation_id, started)
 
 
