@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -26,6 +27,7 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.recovery import stop_request
 from ytstream_tools.commands import capture as capture_command
+from ytstream_tools.demo.job_process import JobProcess, run_command
 from ytstream_tools.replay import rehearsal as rehearsal
 from ytstream_tools.replay import revisions
 from ytstream_tools.replay.differences import OutputRows, difference, lines
@@ -273,6 +275,24 @@ def test_the_command_says_by_its_exit_code_whether_outputs_are_equal(
     words = ("--commit", "HEAD", "--batches")
     assert invoke(context, tmp_path, *words, "3", command="rehearse") == DIFFERS
     assert invoke(context, tmp_path, *words, "1", command="rehearse") == 0
+
+
+def test_the_commit_runs_with_the_interpreter_that_is_given(
+    provisioned_of: ContextOf, tmp_path: Path, repository: Path, replayed: Replayed,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    context = _connected(provisioned_of)
+    words = ("--commit", "HEAD", "--batches", "1", "--python")
+    assert invoke(context, tmp_path, *words, "/bin/sh", command="rehearse") == 0
+    assert [version.python for version, _, _ in replayed] == ["/bin/sh", sys.executable]
+    assert invoke(context, tmp_path, *words, "/no/python", command="rehearse") == 1
+    assert "--python /no/python: there is no such program" in capsys.readouterr().err
+    # As both processes of a version are started.
+    said = run_command("job", "127.0.0.1:1", tmp_path, "provision", python="/bin/echo")
+    assert said == "-m job provision\n"
+    log = tmp_path / "job.log"
+    assert JobProcess("job", "127.0.0.1:1", log, tmp_path, python="/bin/echo").wait() == 0
+    assert log.read_text() == "-m job run\n"
 
 
 def test_a_token_without_rights_is_told(

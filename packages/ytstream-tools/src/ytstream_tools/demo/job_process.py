@@ -25,14 +25,21 @@ class JobProcess:
     """One run of ``python -m <package> run``; everything it says goes to ``log``."""
 
     def __init__(
-        self, package: str, proxy: str, log: Path, root: Path, *words: str, token: str = ""
+        self,
+        package: str,
+        proxy: str,
+        log: Path,
+        root: Path,
+        *words: str,
+        token: str = "",
+        python: str = sys.executable,
     ) -> None:
         self.log = log
         self._start = log.stat().st_size if log.exists() else 0
         with log.open("ab") as out:
             # A session of its own: a kill of the group takes the JVM and its workers along.
             self._process = subprocess.Popen(
-                [sys.executable, "-m", package, "run", *words],
+                [python, "-m", package, "run", *words],
                 env=environment(proxy, root, token),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -104,13 +111,19 @@ def environment(proxy: str, root: Path, token: str = "") -> dict[str, str]:
 
 @contextmanager
 def running(
-    package: str, proxy: str, log: Path, root: Path, *words: str, token: str = ""
+    package: str,
+    proxy: str,
+    log: Path,
+    root: Path,
+    *words: str,
+    token: str = "",
+    python: str = sys.executable,
 ) -> Iterator[JobProcess]:
     """Start the job of the repository ``root``; it is dead at the end, whatever happens.
 
     It is also if something kills this process.
     """
-    job = JobProcess(package, proxy, log, root, *words, token=token)
+    job = JobProcess(package, proxy, log, root, *words, token=token, python=python)
     try:
         with guarded(group=job.pgid):
             yield job
@@ -118,13 +131,20 @@ def running(
         job.kill()
 
 
-def run_command(package: str, proxy: str, root: Path, *words: str, token: str = "") -> str:
+def run_command(
+    package: str,
+    proxy: str,
+    root: Path,
+    *words: str,
+    token: str = "",
+    python: str = sys.executable,
+) -> str:
     """Return the output of ``python -m <package> ...`` in the repository ``root``.
 
     Raises JobError when it fails.
     """
     done = subprocess.run(
-        [sys.executable, "-m", package, *words],
+        [python, "-m", package, *words],
         env=environment(proxy, root, token),
         cwd=root,
         check=False,

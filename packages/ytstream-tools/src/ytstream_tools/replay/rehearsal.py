@@ -5,6 +5,7 @@ Of the real cluster it reads ledger, queues and reference, and writes nothing th
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ class RehearsalRequest:
     commit: str | None = None
     #: Columns that do not count.
     without: Collection[str] = ()
+    #: The interpreter that runs the commit.
+    python: str = sys.executable
 
 
 def rehearse(context: JobContext, wanted: RehearsalRequest, say: Say) -> int:
@@ -64,7 +67,11 @@ def rehearse(context: JobContext, wanted: RehearsalRequest, say: Say) -> int:
         config, package = wanted.config, context.job.package
         versions = [
             RehearsedVersion(
-                f"commit {commit[:12]}", package, before, _config(root, before, config)
+                f"commit {commit[:12]}",
+                package,
+                before,
+                _config(root, before, config),
+                wanted.python,
             ),
             RehearsedVersion("the working tree", package, root, config.resolve()),
         ]

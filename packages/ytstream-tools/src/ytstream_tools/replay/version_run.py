@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ class RehearsedVersion:
     root: Path
     #: Its configuration, or that of the working tree.
     config: Path
+    #: The interpreter that runs it: its environment has Spark and the runtime.
+    python: str = sys.executable
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,10 @@ def replay(
         client = connect(settings, shell={})  # the token is for the real cluster
         _make(client, settings, given)
         words, package = ("--config", str(config)), version.package
-        run_command(package, cluster.http, version.root, "provision", *words)
+        python = version.python
+        run_command(package, cluster.http, version.root, "provision", *words, python=python)
         here = JobContext(client, settings, context.job, context.guarantee)
-        with running(package, cluster.http, log, version.root, *words) as process:
+        with running(package, cluster.http, log, version.root, *words, python=python) as process:
             is_drained = drained(here)
             for part in given.parts:
                 _send(client, part)
