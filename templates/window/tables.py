@@ -14,7 +14,7 @@ QUEUE = [
     Column("event_id", "utf8", required=True),
     Column("auction", "int64", required=True),
     Column("bidder", "int64", required=True),
-    # Minor units (cents) of US dollars: SPYT cannot write decimals.
+    # Minor units (cents) of US dollars: no output can have a decimal.
     Column("price", "int64", required=True),
     Column("channel", "utf8"),
     Column("url", "utf8"),

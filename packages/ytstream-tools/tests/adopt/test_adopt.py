@@ -498,9 +498,9 @@ def test_rows_can_be_spread_over_what_is_there(client: Client, root: str) -> Non
     path = make_queue(client, f"{root}/queue", ORDERS, _orders(1_000))
     found = queue_source.read(client, path, 20, Take.SPREAD).rows
     numbers = [int(row["id"].removeprefix("order-")) for row in found]
-    assert len(numbers) == 20
-    assert min(numbers) < 100
-    assert max(numbers) > 850
+    assert len({*numbers}) == 20
+    assert (min(numbers), max(numbers)) == (0, 999)
+    assert sum(250 <= number < 750 for number in numbers) >= 8
 
 
 FILES = {
@@ -568,6 +568,41 @@ def test_every_value_of_a_file_comes_back_the_same(
     assert [row["x"] for row in found.rows] == values
     assert [*map(yson_rows.line_of, found.rows)]
     assert [note.partition(":")[0] for note in found.notes] == ["x"] * (name == "numbers.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "said"),
+    [
+        ("a.csv", "1\n2\n3", "int64, from 3 values"),
+        ("a.csv", "1\n2\nabc", "utf8, from 3 values: 2 of 3 values are numbers, but not 'abc'"),
+        ("a.csv", "01\n2", "utf8, from 2 values: its values are numbers, but '01' would change"),
+        ("a.csv", "1.10\n1.1", "utf8, from 2 values: its values are numbers, but no type holds"),
+        ("a.csv", '1\n""', "int64, from 1 value of 2 rows"),
+        ("a.jsonl", '{"x": 7}\n{"x": "a"}\n{"x": "b"}', "any, from 3 values: 2 texts, 1 number"),
+        ("a.jsonl", '{"x": 7}\n{}', "int64, from 1 value of 2 rows"),
+    ],
+)
+def test_each_column_says_what_was_inferred_and_from_what(
+    name: str, lines: str, said: str, tmp_path: Path
+) -> None:
+    header = "x\n" if name.endswith(".csv") else ""
+    (file := tmp_path / name).write_text(f"{header}{lines}\n")
+    source = file_source.read(file, 10, Take.NEWEST)
+    (line,) = source.inferred
+    assert line.startswith(f"x: {said}")
+    screen = Console(file=io.StringIO(), width=200, record=True)
+    adoption.show(screen, adoption.starter_of(_job(), source, (), ()), [])
+    assert f"column {line}\n" in screen.export_text()
+
+
+def test_a_file_of_many_columns_has_a_line_for_those_in_doubt(tmp_path: Path) -> None:
+    names = ",".join(f"c{number}" for number in range(100))
+    ones, odd = ",".join("1" * 100), ",".join(["1"] * 99 + ["x"])
+    (file := tmp_path / "wide.csv").write_text(f"{names}\n{ones}\n{odd}\n")
+    lines = file_source.read(file, 10, Take.NEWEST).inferred
+    assert lines[-2:] == ["c99: utf8, from 2 values: 1 of 2 values are numbers, but not 'x'",
+                          "... and 69 more"]  # fmt: skip
+    assert "c98: int64, from 2 values" not in lines
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])

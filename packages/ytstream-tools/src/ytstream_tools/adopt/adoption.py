@@ -232,6 +232,8 @@ def show(console: Console, starter: Starter, files: Sequence[PlannedFile]) -> No
         console.print(f"and {more} more column{'s' * (more > 1)}")
     for left in source.left_out:
         console.print(f"left out: {left.name}, {left.type}: {left.why}", markup=False)
+    for line in source.inferred:
+        console.print(f"column {line}", markup=False, soft_wrap=True)
     for note in source.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     for line in _proposed(starter):

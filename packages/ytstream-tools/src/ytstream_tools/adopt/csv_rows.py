@@ -29,6 +29,9 @@ _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 #: MaxStringValueLength). Python's own limit is 128 KiB.
 _MOST_BYTES = 16 * 2**20
 
+#: How many values of a column are named, and how much of each.
+_NAMED, _SHORT = 3, 24
+
 #: The line on which a record begins, and its fields.
 _Record = tuple[int, list[str]]
 
@@ -49,20 +52,24 @@ def text_of(file: Path) -> str:
         raise damaged(file, line, what, "save the file as UTF-8") from error
 
 
-def read(file: Path) -> tuple[list[str], list[Row], list[str]]:
+def read(file: Path) -> tuple[list[str], list[Row], list[str], dict[str, str]]:
     """Return the columns, the rows, and what a person has to know about their values.
+
+    The last are columns of text that have numbers, and why they are not a column of numbers.
 
     Raises JobError for a file whose lines do not have the same fields.
     """
     csv.field_size_limit(_MOST_BYTES)
     names, records = _table(file, text_of(file))
-    columns, notes = {}, []
+    columns, notes, doubts = {}, [], {}
     for name, texts in zip(names, zip(*records, strict=True), strict=False):
         columns[name], missing = _values(texts)
+        if doubt := _doubt(columns[name]):
+            doubts[name] = doubt
         if missing:
             notes.append(f"{name}: {', '.join(sorted(missing))} is null, since the rest is numbers")
     rows = [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    return names, rows, notes
+    return names, rows, notes, doubts
 
 
 def _table(file: Path, text: str) -> tuple[list[str], list[list[str]]]:
@@ -131,6 +138,26 @@ def _values(texts: Sequence[str]) -> tuple[list[Any], set[str]]:
         return [text or None for text in texts], set()
     missing = present & _MISSING
     return [to(text) if text and text not in missing else None for text in texts], missing
+
+
+def _doubt(values: Sequence[Any]) -> str:
+    """Return why values are text although some are numbers; empty if none is."""
+    texts = [value for value in values if isinstance(value, str)]
+    numbers = [text for text in texts if _DECIMAL.fullmatch(text)]
+    if not numbers:
+        return ""
+    others = dict.fromkeys(text for text in texts if not _DECIMAL.fullmatch(text))
+    if others:
+        named = ", ".join(map(_quoted, [*others][:_NAMED]))
+        return f"{len(numbers):,} of {len(texts):,} values are numbers, but not {named}"
+    changed = next((text for text in numbers if _number({text}) is None), None)
+    if changed is not None:
+        return f"its values are numbers, but {_quoted(changed)} would change"
+    return "its values are numbers, but no type holds all of them as they are written"
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}...")
 
 
 def _number(texts: set[str]) -> Callable[[str], Any] | None:

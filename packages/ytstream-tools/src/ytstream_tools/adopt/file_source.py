@@ -5,17 +5,20 @@ A file of Parquet has types. In the others a column gets the type of its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yt.type_info as ti
-from yt.yson import YsonUint64
+from yt.yson import YsonBoolean, YsonUint64
 
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.schema.columns import Column
+from ytstream.schema.columns import Column, spelled
 from ytstream.schema.string_values import is_string
+from ytstream.text_table import counted
 
 from ..demo import sample_types, yson_rows
 from . import csv_rows, json_rows, parquet_rows
@@ -23,8 +26,18 @@ from .json_rows import LongNumber
 from .queue_source import Take
 from .source_rows import Row, SourceRows, split
 
-#: The columns, the rows, and what a person has to know about their values.
-_Read = tuple[list[Column], list[Row], list[str]]
+#: Plain lines about columns that a terminal has room for.
+_LINES = 30
+
+
+@dataclass(frozen=True)
+class _Read:
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    #: What a person has to know about the values.
+    notes: Sequence[str] = ()
+    #: Why a column has the type that it has, where a person may expect another one.
+    doubts: Mapping[str, str] = field(default_factory=dict)
 
 
 def read(file: Path, count: int, take: Take) -> SourceRows:
@@ -39,21 +52,43 @@ def read(file: Path, count: int, take: Take) -> SourceRows:
     if not file.is_file():
         raise JobError(f"{file} does not exist", "correct FROM", code=ErrorCode.FILE)
     try:
-        columns, rows, notes = read_as(file)
+        found = read_as(file)
     except (OSError, ValueError, RecursionError) as error:
         raise JobError(
             f"{file} cannot be read: {error}", "correct it", code=ErrorCode.FILE
         ) from error
-    if not rows:
+    if not (rows := found.rows):
         raise JobError(f"{file} has no rows", "give another file", code=ErrorCode.NO_ROWS)
-    kept, left = split(columns)
+    kept, left = split(found.columns)
     names = {column.name for column in kept}
     chosen = _chosen(rows, count, take)
     plain = [{n: row.get(n) for n in row if n in names} for row in chosen]
     whole = [{name: row.get(name) for name in names} for row in plain]
     sample_types.verify(str(file), kept, whole, str(file))
     choice = "the last" if take is Take.NEWEST else "spread"
-    return SourceRows(file.name, kept, left, whole, choice, notes)
+    return SourceRows(
+        file.name, kept, left, whole, choice, found.notes, [*_inferred(kept, rows, found.doubts)]
+    )
+
+
+def _inferred(
+    columns: Sequence[Column], rows: Sequence[Row], doubts: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield a line for each column: its type, from how many values, and what did not fit."""
+    plain = 0
+    for column in columns:
+        doubt = doubts.get(column.name)
+        plain += doubt is None
+        if doubt is None and plain > _LINES:
+            continue
+        values = sum(row.get(column.name) is not None for row in rows)
+        yield (
+            f"{column.name}: {spelled(column.type)}, from {counted(values, 'value')}"
+            + (f" of {len(rows)} rows" if values < len(rows) else "")
+            + (f": {doubt}" if doubt else "")
+        )
+    if plain > _LINES:
+        yield f"... and {plain - _LINES} more"
 
 
 def _chosen(rows: Sequence[Row], count: int, take: Take) -> Sequence[Row]:
@@ -63,20 +98,48 @@ def _chosen(rows: Sequence[Row], count: int, take: Take) -> Sequence[Row]:
 
 
 def _jsonl(file: Path) -> _Read:
-    return *_typed(json_rows.read(file)), []
+    rows = json_rows.read(file)
+    return _Read(*_typed(rows), doubts=_mixed(rows))
 
 
 def _yson(file: Path) -> _Read:
-    return *_typed(yson_rows.read(file, "give a list of rows: yt read-table --format yson")), []
+    rows = yson_rows.read(file, "give a list of rows: yt read-table --format yson")
+    return _Read(*_typed(rows), doubts=_mixed(rows))
 
 
 def _csv(file: Path) -> _Read:
-    names, rows, notes = csv_rows.read(file)
-    return *_typed(rows, names), notes
+    names, rows, notes, doubts = csv_rows.read(file)
+    return _Read(*_typed(rows, names), notes, doubts)
 
 
 def _parquet(file: Path) -> _Read:
-    return *parquet_rows.read(file), []
+    return _Read(*parquet_rows.read(file))
+
+
+def _mixed(rows: Sequence[Row]) -> dict[str, str]:
+    """Return which kinds of values the columns have that have more than one."""
+    kinds = dict[str, Counter[str]]()
+    for row in rows:
+        for name, value in row.items():
+            if value is not None:
+                kinds.setdefault(name, Counter())[_kind(value)] += 1
+    return {
+        name: ", ".join(counted(number, kind) for kind, number in found.most_common())
+        for name, found in kinds.items()
+        if len(found) > 1
+    }
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool | YsonBoolean):
+        return "boolean"
+    if isinstance(value, LongNumber):
+        return "long number"
+    if is_string(value):
+        return "text"
+    if isinstance(value, int | float):
+        return "number"
+    return "object" if isinstance(value, Mapping) else "list"
 
 
 def _typed(rows: Sequence[Row], names: Sequence[str] = ()) -> tuple[list[Column], list[Row]]:

@@ -125,7 +125,12 @@ def _ranges(queue: Queue, count: int, take: Take) -> Iterator[tuple[int, int, in
             yield partition, upper - share, upper
             continue
         pieces = min(_PIECES, share)
+        skipped = upper - lower - share
         for piece in range(pieces):
-            start = lower + (upper - lower) * piece // pieces
-            size = share * (piece + 1) // pieces - share * piece // pieces
-            yield partition, start, start + size
+            # The first piece begins with the oldest row, and the last one ends with the newest.
+            before = lower + skipped * piece // max(pieces - 1, 1)
+            yield (
+                partition,
+                before + share * piece // pieces,
+                before + share * (piece + 1) // pieces,
+            )

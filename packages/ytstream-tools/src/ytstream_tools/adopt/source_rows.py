@@ -38,6 +38,8 @@ class SourceRows:
     choice: str = ""
     #: What a person has to know about the values.
     notes: Sequence[str] = ()
+    #: What was inferred of each column of a file, and from what.
+    inferred: Sequence[str] = ()
 
     def without(self, names: Collection[str], why: str) -> SourceRows:
         """Return it without some columns, and with the reason."""

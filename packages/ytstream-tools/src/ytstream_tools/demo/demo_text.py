@@ -99,7 +99,7 @@ def differences(job: Job, outcome: OutputCounts, output: str = "output") -> Tabl
     if not outcome.lost and (not outcome.duplicated or may_repeat(job, output)):
         return None
     table = Table(title=f"{output}: first rows that differ, by column")
-    for name in ("column", "missing: sample/expected.py has it", f"unexpected: {output} has it"):
+    for name in ("column", "expected, but missing", f"in {output}, but not expected"):
         table.add_column(name)
     sides = (sorted(rows, key=str)[:DIFFERENCES] for rows in (outcome.missing, outcome.unexpected))
     for missing, unexpected in itertools.zip_longest(*sides):
@@ -132,8 +132,8 @@ def show(job: Job, result: DemoResult) -> None:
     if shown:
         console.print(*shown, sep="\n")
         console.print(
-            "Rows that differ: correct sample/expected.py or transform.py. Rows that are lost or "
-            "repeated as they are: report it, with the job's log."
+            "Rows that differ: correct transform.py, or what sample/ expects. Rows that are lost "
+            "or repeated as they are: report it, with the job's log."
         )
     if remark := kept_out(job, result.outcomes):
         console.print(remark, markup=False)
