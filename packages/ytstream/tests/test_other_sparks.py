@@ -33,8 +33,8 @@ SAMPLE = (
     "ytstream/tests/declaration/test_checked_state.py::test_a_state_function_that_nothing_checks_is_refused",
     "ytstream/tests/rejected/test_limit.py::test_both_readings_take_the_batchs_time[fixed]",
     "ytstream/tests/rejected/test_limit.py::test_a_text_that_becomes_another_time_in_each_reading_is_refused",
-    "ytstream/tests/outputs/test_required_columns.py::test_a_column_is_computed_once",
-    "ytstream/tests/outputs/test_required_columns.py::test_the_message_names_the_output_the_column_and_a_row[streamed]",
+    "ytstream/tests/outputs/test_column_values.py::test_a_column_is_computed_once",
+    "ytstream/tests/outputs/test_column_values.py::test_the_message_names_the_output_the_column_and_a_row[streamed]",
 )
 #: A kill and a late commit with state, a queue that comes to a state, an older driver, a
 #: checkpoint on the disk, a maintenance, a long batch, a Spark that hangs.

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import batch_name
-from ytstream.outputs import required_columns, string_columns
+from ytstream.outputs import column_values, string_columns
 from ytstream.outputs.output_frames import Frames, OutputFrames
 from ytstream.rejected.tagging import passed
 from ytstream.schema.columns import key_of
@@ -51,7 +51,7 @@ def stream_outputs(
                         rows.setdefault(name, {})[tuple(place)] = with_zone(frame.schema, row)
         except Exception as error:
             failures.append(
-                required_columns.explained(error, f"batch {batch_name(1, number)}") or error
+                column_values.explained(error, f"batch {batch_name(1, number)}") or error
             )
             raise RuntimeError("the batch failed") from None  # Spark adds a trace of its own
 

@@ -21,7 +21,7 @@ from ..job import REJECTED, Job, JobContext
 from ..schema import string_values
 from ..schema.columns import Column, key_of
 from ..schema.spark_types import line_of_tables, unwritable
-from . import any_columns, required_columns, string_columns
+from . import any_columns, column_values, string_columns
 
 #: What Spark says of an action on a stream (Spark, UnsupportedOperationChecker), and of the calls
 #: that it knows for one (Spark, Dataset).
@@ -127,8 +127,7 @@ class OutputFrames:
             _verify_unique(job, name, frames[name])
         columns = job.output_columns
         return {
-            name: required_columns.verified(rows, name, columns[name])
-            for name, rows in frames.items()
+            name: column_values.verified(rows, name, columns[name]) for name, rows in frames.items()
         }
 
 

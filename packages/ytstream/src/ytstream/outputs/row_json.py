@@ -9,13 +9,13 @@ that no column can have, and no row is made of it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import reduce
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
+from .balanced import balanced
 from .string_columns import each, has_string
 
 #: Why no row can be made of the JSON; absent where one can. No column's name begins with $.
@@ -38,11 +38,15 @@ _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 def written(columns: StructType) -> Expression:
     """Return the columns of a row as JSON; of one that is too long for a table its beginning."""
-    text = exact(columns)
-    beginning = F.substring(text, 1, BEGINNING).alias("$beginning")
-    return F.when(
-        F.octet_length(text) > LONGEST, _inexact("longer than 16 MiB as JSON", beginning)
-    ).otherwise(text)
+
+    def cut(text: Expression) -> Expression:
+        beginning = F.substring(text, 1, BEGINNING).alias("$beginning")
+        return F.when(
+            F.octet_length(text) > LONGEST, _inexact("longer than 16 MiB as JSON", beginning)
+        ).otherwise(text)
+
+    # A function of Spark's own: the plan has the long expression once, and not three times.
+    return F.transform(F.array(exact(columns)), cut).getItem(0)
 
 
 def exact(columns: StructType) -> Expression:
@@ -50,16 +54,15 @@ def exact(columns: StructType) -> Expression:
     plain = _plain(columns)
     values = _values(plain)
     text = _as_json(values)
-    again = F.from_json(text, plain, {**_OPTIONS})
     # Of the other types JSON keeps every value.
     is_text = {
-        field.name: _is_text(field, values[field.name], again.getField(field.name))
+        field.name: _is_text(values[field.name], field.dataType)
         for field in plain
         if has_string(field.dataType)
     }
     if not is_text:
         return text
-    every = reduce(Expression.__and__, is_text.values())
+    every = balanced(Expression.__and__, _are_texts(values, plain, is_text))
     return F.when(every, text).otherwise(_with_base64(values, plain, is_text))
 
 
@@ -77,13 +80,34 @@ def _as_json(values: Mapping[str, Expression], *first: Expression) -> Expression
     return F.to_json(F.struct(*first, *columns), {**_OPTIONS})
 
 
-def _is_text(field: StructField, value: Expression, again: Expression) -> Expression:
-    """Return whether JSON keeps the value of a column; ``again`` is the value out of the JSON."""
-    if _has(MapType, field.dataType):  # cannot be compared
-        return ~F.to_json(F.struct(value)).contains(_REPLACED)
-    if isinstance(field.dataType, StringType) and hasattr(F, "is_valid_utf8"):  # since Spark 4
-        return F.coalesce(F.is_valid_utf8(value), F.lit(True))
-    return again.eqNullSafe(value)
+def _are_texts(
+    values: Mapping[str, Expression], plain: StructType, is_text: Mapping[str, Expression]
+) -> Iterator[Expression]:
+    """Yield conditions that are true if the values of all columns are texts.
+
+    One for the strings that are columns: the zeros between them belong to no character.
+    """
+    strings = [field.name for field in plain if isinstance(field.dataType, StringType)]
+    if strings:
+        yield _is_utf8(F.concat_ws("\0", *(values[name] for name in strings)))
+    yield from (is_text[name] for name in is_text if name not in strings)
+
+
+def _is_text(value: Expression, kind: DataType) -> Expression:
+    """Return whether JSON keeps the value of a column with strings in it."""
+    if isinstance(kind, StringType):
+        return F.coalesce(_is_utf8(value), F.lit(True))
+    text = _json(value)
+    if _has(MapType, kind):  # cannot be compared
+        return ~text.contains(_REPLACED)
+    again = F.from_json(text, StructType([StructField("value", kind)]), {**_OPTIONS})
+    return again.getField("value").eqNullSafe(value)
+
+
+def _is_utf8(text: Expression) -> Expression:
+    if hasattr(F, "is_valid_utf8"):  # since Spark 4
+        return F.is_valid_utf8(text)
+    return F.decode(text.cast("binary"), "UTF-8") == text
 
 
 def readable(columns: StructType, strings: Collection[str]) -> Expression:
@@ -128,7 +152,7 @@ def read(rows: DataFrame, column: str, columns: StructType, *others: str) -> Dat
             same = _json(each(bytes_, field.dataType, _to_base64)).eqNullSafe(_json(value))
             is_whole.append(F.when(is_base64, same).otherwise(True))
     is_object = F.trim(column).startswith("{")  # null and [] give a row of nulls as well
-    return parsed.filter(reduce(Expression.__and__, is_whole, is_object)).select(
+    return parsed.filter(balanced(Expression.__and__, [is_object, *is_whole])).select(
         *others, *(values[f.name].cast(_nullable(f.dataType)).alias(f.name) for f in columns)
     )
 
@@ -166,7 +190,7 @@ def _from_base64(text: Expression) -> Expression:
 
 def _json(value: Expression) -> Expression:
     """Return a value as a text that can be compared: maps cannot."""
-    return F.to_json(F.struct(value.alias("value")))
+    return F.to_json(F.struct(value.alias("value")), {**_OPTIONS})
 
 
 def _inexact(why: str, *columns: Expression) -> Expression:

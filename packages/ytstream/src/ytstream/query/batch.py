@@ -41,7 +41,7 @@ from ..ledger.ledger_rows import BatchRow, Head, StoreFigures, batch_name
 from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
 from ..ledger.queue_layout import QueueLayout
-from ..outputs import required_columns
+from ..outputs import column_values
 from ..outputs.batch_metrics import BatchMetrics, batch_metrics
 from ..outputs.output_frames import OutputFrames
 from ..outputs.sink import write_outputs, write_streamed
@@ -175,7 +175,7 @@ class Batch:
         except (YtError, OSError) as error:
             failure: Exception = self._of_the_cluster(error, name)
         except Exception as error:
-            failure = required_columns.explained(error, f"batch {name}") or error
+            failure = column_values.explained(error, f"batch {name}") or error
         return BatchOutcome(name, failure=failure)
 
     def _of_the_cluster(self, error: YtError | OSError, name: str) -> Exception:

@@ -16,7 +16,7 @@ from ..declaration.checked_state import is_checked
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, JobContext
-from ..outputs import any_columns, required_columns
+from ..outputs import any_columns, column_values
 from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_columns
 from ..outputs.sink import observed_writes, verify_sink
 from ..outputs.static_outputs import StaticTables
@@ -145,7 +145,7 @@ def start(
     milliseconds = round(settings.trigger_seconds * 1000)
     rows = flow.rows
     if flow.outputs.are_streamed:
-        rows = required_columns.verified(rows, "output", context.job.output_columns["output"])
+        rows = column_values.verified(rows, "output", context.job.output_columns["output"])
         rows = context.guarantee.fenced(observed_writes(rows, "output"))
     writer = (
         rows.writeStream.foreachBatch(batch.callback(rows.sparkSession))

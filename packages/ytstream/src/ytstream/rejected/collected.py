@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import reduce
 from itertools import chain
 
 from pyspark.sql import Column as Expression
@@ -21,6 +20,7 @@ from ..connector.java import Java
 from ..ledger.batch_row_ranges import Ranges, RowRange
 from ..ledger.ledger_rows import microseconds
 from ..outputs import row_json
+from ..outputs.balanced import balanced
 from ..schema.columns import Column
 from ..spark.source import INNER_POSITION
 
@@ -61,7 +61,7 @@ def _bytes(row: StructType) -> Expression:
     """Return the bytes of the texts of a row, as far as they are columns of their own."""
     texts = [f.name for f in row if isinstance(f.dataType, StringType | BinaryType)]
     sizes = (F.coalesce(F.octet_length(f"`{name}`"), F.lit(0)) for name in texts)
-    return reduce(Expression.__add__, sizes, F.lit(0))
+    return balanced(Expression.__add__, [F.lit(0), *sizes])
 
 
 def _number(text: Expression, texts: Sequence[str]) -> Expression:
