@@ -130,6 +130,7 @@ def tablets(client: Client, cluster: minicluster.Running) -> Tablets:
     others = os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
     with pytest.MonkeyPatch.context() as here:  # not in a process that a later test starts
         here.setenv("YTSTREAM_SUBMIT_ARGS", f"{SHARED} {others}")
+        here.setenv("TZ", "Asia/Kolkata")  # as on a machine that is far from Spark's zone
         return session.open_tablets(_of_a_transactional_job(client, cluster))
 
 

@@ -21,6 +21,7 @@ SPARK_JARS = (
 #: SPYT names a setting without its prefix and reads it under each of these.
 SPYT_PREFIXES = ("spark.hadoop.yt.", "spark.ytsaurus.", "spark.yt.")
 ROCKSDB_PREFIX = "spark.sql.streaming.stateStore.rocksdb."
+ENVIRONMENT_PREFIX = "spark.executorEnv."
 #: Settings of the documentation that do nothing.
 FOLKLORE = (
     "spark.streaming.stopGracefullyOnShutdown",
@@ -67,6 +68,8 @@ def _is_known(key: str, packages: Path, scala: str) -> bool:
             last = "." + name.rpartition(".")[2]
             return any(_constant(text) in classes for text in (key, name, last, f"\x01{last}"))
     jars = packages / "pyspark" / "jars"
+    if key.startswith(ENVIRONMENT_PREFIX):  # what follows is the name of a variable
+        key = ENVIRONMENT_PREFIX
     if key.startswith(ROCKSDB_PREFIX):  # RocksDBConf puts prefix and name together
         words = _words(jars, "spark-sql_*.jar")
         names = (ROCKSDB_PREFIX.removesuffix("."), key.removeprefix(ROCKSDB_PREFIX))

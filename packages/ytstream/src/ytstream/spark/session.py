@@ -4,6 +4,7 @@ import logging
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ..connector.java_home import require_java
+from ..connector.python_functions import make_safe
 from ..connector.spyt import is_patched
 from ..connector.tablet_transactions import Tablets
 from ..errors import JobError
@@ -32,6 +34,8 @@ from .spark_errors import cause, explained_spark
 
 #: How long Spark may take to close.
 CLOSE_SECONDS = 30.0
+#: The zone of the session and of Python (job_rules.toml): results do not depend on the machine's.
+ZONE = "UTC"
 STARTING = f"ytstream {__version__}: starting Spark with SPYT (10 to 20 s)"
 
 
@@ -41,6 +45,8 @@ def open_session(context: JobContext) -> SparkSession:
     Raises JobError when Java, SPYT, its patch, a setting or a Python package that the job needs is
     missing or too old.
     """
+    _live_in_utc()
+    make_safe(version_of("pyspark"))
     # Set by spark-submit, which has started a JVM already.
     local = "PYSPARK_GATEWAY_PORT" not in os.environ
     if local:
@@ -145,6 +151,12 @@ def verify_session(spark: SparkSession, wanted: Mapping[str, str]) -> None:
         )
 
 
+def _live_in_utc() -> None:
+    """Give this process the session's zone: PySpark takes a datetime of transform() for local."""
+    os.environ["TZ"] = ZONE
+    time.tzset()
+
+
 def _prepare_jvm() -> None:
     """Start the JVM, and do what must be done in it before Spark starts. Raises JobError."""
     started = jvm_process.started()
@@ -185,6 +197,7 @@ def _prepare_local_environment(settings: Settings) -> None:
         "SPARK_CONF_DIR": str(plain(Path(spyt.origin).parent) / "conf"),
         "SPARK_HOME": str(plain(Path(pyspark.origin).parent)),
         "PYSPARK_PYTHON": sys.executable,
+        "TZ": ZONE,
         "PYTHONPATH": os.pathsep.join(folders_of_sources()),
         # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
         # Under both names: SPYT prefers the second (YtClientConfiguration), ytsaurus-client the
