@@ -113,6 +113,13 @@ class Client:
         """Set how many rows of one tablet a transaction may touch; 100,000 is the default."""
         self.request("POST", "/limits", {"rows_per_tablet": rows})
 
+    def set_mount_cache(self, seconds: float) -> None:
+        """Let each proxy remember for so long which table a path leads to; 0 by default.
+
+        A real proxy does so for about 15 seconds.
+        """
+        self.request("POST", "/limits", {"mount_cache": seconds})
+
     def set_versions_per_row(self, versions: int) -> None:
         """Keep at most so many versions of a row of a sorted table; 1000 by default.
 

@@ -145,6 +145,8 @@ class Control:
         if rows < 1 or versions < 1:
             raise generic("A limit must be at least 1")
         limited.rows_per_tablet, limited.versions_per_row = int(rows), int(versions)
+        if "mount_cache" in given:
+            self._cluster.tables.mount_cache.set_lifetime(number(given, "mount_cache", 0))
         return {}
 
     async def proxies(self, request: web.Request) -> Any:

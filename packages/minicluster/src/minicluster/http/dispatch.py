@@ -12,6 +12,7 @@ from ..control.journal import Call
 from ..control.path import invoke, travel
 from ..core.errors import YtError, generic
 from ..cypress import prerequisites
+from ..tables.mount_cache import through
 from .commands import COMMANDS
 from .registry import CONDITIONS, HTTP_PROXY, Command, Invocation
 
@@ -85,7 +86,8 @@ class Dispatcher:
             prerequisites.check(
                 self.cluster.cypress, self.cluster.transactions, transactions, revisions
             )
-        return await invoke(command.name, command.body, invocation)
+        with through(HTTP_PROXY):
+            return await invoke(command.name, command.body, invocation)
 
 
 def command_of(name: str) -> Command:

@@ -19,6 +19,7 @@ from ..control.parameters import Known, Rule
 from ..control.path import invoke, travel
 from ..core.errors import YtError, not_supported
 from ..cypress import prerequisites
+from ..tables.mount_cache import through
 from . import messages, protos
 from .bus import Part
 from .messages import Request, text
@@ -158,7 +159,8 @@ class Service:
             protos.message(entry.response)(),
             stream,
         )
-        result = await invoke(request.method, entry.body, invocation)
+        with through(self._proxy):
+            result = await invoke(request.method, entry.body, invocation)
         return messages.response(request, invocation.reply, result or ())
 
 

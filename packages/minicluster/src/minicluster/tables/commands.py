@@ -32,6 +32,7 @@ from ..rows.from_yson import Item, ItemReader, encode
 from ..rows.rowset import Rowset
 from ..rows.schema import TableSchema
 from . import alter, retention, row_locks, static, tablets
+from .mount_cache import MountCache
 from .row_locks import Taken
 from .sorted import Version
 from .table import (
@@ -138,6 +139,7 @@ class Tables:
         self._transactions = transactions
         # Seeded, so that a run with the same requests puts its rows into the same tablets.
         self._random = random.Random(0)
+        self.mount_cache = MountCache()
         self.tablet_changes = 0
         """How often tablets may have changed their state."""
 
@@ -158,6 +160,9 @@ class Tables:
 
         The chain of errors: ytlib/tablet_client/native_table_mount_cache.cpp, TGetSession.
         """
+        remembered = self._remembered(path)
+        if remembered is not None:
+            return remembered
         try:
             node = self._cypress.resolve(path)
         except YtError as error:
@@ -170,7 +175,19 @@ class Tables:
             raise around(
                 f"Error getting mount info for {path}", generic(f"Table {path} is not dynamic")
             )
+        self.mount_cache.keep(path, node.id, self._clock.now())
         return node, table
+
+    def _remembered(self, path: str) -> tuple[Node, Table] | None:
+        """Return what a proxy remembers of a path.
+
+        It asks again if the table is gone or is mounted nowhere (client/tablet_client/
+        table_mount_cache_detail.cpp, InvalidateOnError).
+        """
+        node = self._store.nodes.get(self.mount_cache.find(path, self._clock.now()) or "")
+        if node is None or not isinstance(node.payload, Table) or not node.payload.dynamic:
+            return None
+        return (node, node.payload) if node.payload.state != UNMOUNTED else None
 
     def sorted(self, path: str) -> tuple[Node, Table]:
         node, table = self.dynamic(path)
@@ -186,7 +203,7 @@ class Tables:
 
     def encode(self, path: str, given: Iterable[Item]) -> tuple[list[str], list[bytes]]:
         """Return (name table, wire rows) of rows or keys given as maps of YSON values."""
-        return encode(self.node(path)[1].schema, given)
+        return encode(self.dynamic(path)[1].schema, given)
 
     def modify(
         self,
