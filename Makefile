@@ -147,7 +147,7 @@ real: setup ## a YTsaurus server in a container: the suite, jobs killed and subm
 	  --folder "$(FOLDER)" $(if $(SETTINGS),--settings "$(SETTINGS)")
 
 # A path: nothing is fetched here.
-spyt-tests: setup ## the end-to-end tests of SPYT's own repository, on the minicluster's operations
+spyt-tests: setup setup-$(lastword $(SPARKS)) ## the end-to-end tests of SPYT's own repository, on the minicluster's operations
 	$(if $(CHECKOUT),,$(error CHECKOUT is missing: the folder of a checkout of ytsaurus-spyt))
 	@$(BIN)/python -m tools.spyt_tests "$(CHECKOUT)" $(ONLY)
 

@@ -19,6 +19,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from local_extensions.versions import SPARK_VERSIONS
 from minicluster import testing
 from minicluster.release import archives, node, publish
 from tools import conformance, spyt_plugin
@@ -47,7 +48,8 @@ FILES = (
 LIMIT_SECONDS, TEST_SECONDS = 3600, 240
 WORK = ROOT / "build" / "spyt-tests"
 #: This file submits a job to another Spark than the driver's, which is in an environment here.
-TWO_SPARKS, OTHER_SPARK = "test_spark_version.py", ".venv-3.5/lib/python3*/site-packages/pyspark"
+TWO_SPARKS = "test_spark_version.py"
+OTHER_SPARK = f".venv-{SPARK_VERSIONS[-1]}/lib/python3*/site-packages/pyspark"
 
 
 def run_file(checkout: Path, name: str) -> Answers:
