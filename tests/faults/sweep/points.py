@@ -7,9 +7,9 @@ raises the epoch, the second one commits the start, and each later one commits a
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from minicluster.client import Entry
@@ -109,7 +109,7 @@ def classified(
     objects = named(life, root)
     found: dict[tuple[str, str, str], list[Point]] = {}
     commits, has_looked = 0, False
-    skips: Counter[str] = Counter()
+    since: list[Entry] = []
     for entry, name in zip(life, objects, strict=True):
         has_looked |= commits == 2 and _QUEUE_PARTITIONS in name
         place = commits
@@ -120,7 +120,6 @@ def classified(
         if place > 2 and (entry.method in _BESIDE or (entry.protocol, name[-2:]) == ("http", "/@")):
             continue
         where = _where(entry, root)
-        key = f"{entry.method} {sorted(where.items())}"
         point = Point(
             names[place],
             entry.method,
@@ -129,15 +128,15 @@ def classified(
             entry.method in WRITES,
             "transaction" in entry.args and entry.method not in STARTS,
             commits,
-            skips[key],
+            sum(_matches(former, entry.method, where) for former in since),
             where,
             entry.n,
         )
         found.setdefault((point.place, point.method, point.object), []).append(point)
-        skips[key] += 1
+        since.append(entry)
         if is_border(entry, name, is_listing=is_listing):
             commits += 1
-            skips.clear()
+            since.clear()
     writes = [entry.n for entry in life if entry.method in WRITES]
     return _linked(sorted(_chosen(found.values()), key=lambda point: point.n), writes)
 
@@ -217,6 +216,19 @@ def _where(entry: Entry, root: str) -> dict[str, Any]:
     if entry.method == "StartTransaction":
         return {"type": args["type"]}
     return {}
+
+
+def _matches(entry: Entry, method: str, where: Mapping[str, Any]) -> bool:
+    """Return whether a rule for this method and these arguments finds a request, as the gate does.
+
+    The star of a pattern stands for several names, too.
+    """
+    return entry.method == method and all(
+        fnmatchcase(str(entry.args.get(name)), wanted)
+        if isinstance(wanted, str) and "*" in wanted
+        else entry.args.get(name) == wanted
+        for name, wanted in where.items()
+    )
 
 
 def _glob(path: str, root: str) -> str:

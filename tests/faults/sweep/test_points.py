@@ -87,6 +87,16 @@ def test_a_rule_finds_a_point_behind_commits_and_equals() -> None:
     assert not points["first:StartTransaction.tablet"].in_transaction
 
 
+def test_a_rule_skips_what_its_pattern_finds_before() -> None:
+    folder = f"{ROOT}/checkpoint/7/state/0"
+    paths = [f"{folder}/1/_metadata", f"{folder}/0/_metadata", f"{folder}/_metadata"]
+    entries = _entries(*[("CreateNode", {"path": path}) for path in paths])
+    deep, last, flat = classified(entries, ROOT, NAMES)
+    assert flat.object == "checkpoint/N/state/N/_metadata"
+    assert flat.where == {"path": "*checkpoint/*/state/*/_metadata"}
+    assert (deep.skip, last.skip, flat.skip) == (0, 1, 2)
+
+
 def test_a_commit_is_about_what_it_commits() -> None:
     entries = _entries(
         ("ModifyRows", {"transaction": "1", "path": f"{ROOT}/output"}),
