@@ -29,6 +29,8 @@ from tests.faults.sweep.worker import HISTORY
 
 #: Seconds of one core, measured: a case by whether it has state, and the recording of a variant.
 _CASE, _RECORDING = {False: 1.5, True: 3.5}, 8.0
+#: Of cases that wait.
+_WAITING = {cases.AWAY_LONG: 30.0, cases.FULL_LONG: 65.0}
 #: So many cases of a sample are of one variant, which costs a recording.
 _OF_A_VARIANT = 20
 console = Console(width=150, highlight=False, markup=False)
@@ -117,7 +119,7 @@ def sample(wanted: Sequence[cases.Case], count: int) -> list[cases.Case]:
 def seconds_of(wanted: Sequence[cases.Case], cores: int) -> float:
     """Return about how long these cases take."""
     variants = len({case.variant.name for case in wanted})
-    seconds = sum(_CASE[case.variant.is_stateful] for case in wanted)
+    seconds = sum(_WAITING.get(case.fault, _CASE[case.variant.is_stateful]) for case in wanted)
     return (seconds + variants * _RECORDING) / cores
 
 

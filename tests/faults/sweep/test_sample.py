@@ -123,6 +123,30 @@ def test_a_process_that_is_killed_leaves_what_was_recorded(scene_of: SceneOf, na
     assert told == [(HELD, 0, 0, "")] * 2
 
 
+#: What once ended the job with the advice to drop its state.
+STUMBLES = (
+    "transactional-window-1:middle:WriteFile.checkpoint/N/state/N/N/tmp:refused",
+    "transactional-window-1:middle:WriteFile.checkpoint/N/state/N/N/tmp~last:dropped",
+    "transactional-window-1:middle:WriteFile.checkpoint/N/state/N/N/tmp:cluster-away",
+    "transactional-window-1:middle:WriteFile.checkpoint/N/state/N/N/tmp:disk-full-60-s",
+    "transactional-window-1:middle:WriteFile.checkpoint/N/state/N/N/tmp:cluster-away-600-s",
+    "transactional-window-1:again:ReadFile.checkpoint/N/state/N/N/N.changelog:refused",
+    "transactional-window-1:middle:CommitTransaction.ledger:disk-full-60-s",
+    "transactional-aggregate-1:middle:WriteFile.checkpoint/N/state/N/N/tmp:dropped",
+)
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("name", STUMBLES)
+def test_a_stumbling_cluster_is_waited_for_and_no_failure_is_counted(
+    scene_of: SceneOf, name: str
+) -> None:
+    case = _case(name)
+    result = play(case, scene_of(case.variant.name))
+    counted = (result.verdict, result.tables.lost, result.tables.repeated, result.failures)
+    assert counted == (HELD, 0, 0, 0), result.said
+
+
 def test_a_fault_that_does_not_happen_is_missed(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
