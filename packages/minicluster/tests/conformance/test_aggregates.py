@@ -242,16 +242,3 @@ def test_a_function_stays(client: Any, root: str, function: str | None) -> None:
     with pytest.raises(yt.YtError, match='Aggregate mode mismatch for column "v"') as caught:
         altered(client, table, column, {"name": "w", "type": "string"})
     assert caught.value.contains_code(316)
-
-
-@over_http
-def test_rows_of_one_key_count_once(client: Any, root: str) -> None:
-    """Source: server source, ytlib/api/native/tablet_request_batcher.cpp (PrepareBatches: the
-    limit is on rows after they were merged)"""
-    table = aggregating(client, root, "sum")
-    tx = client.start_transaction(type="tablet", sticky=True, timeout=60_000)
-    with within(client, tx):
-        for _ in range(3):
-            add(client, table, *({"k": k % 5, "v": 1} for k in range(40_000)))
-    client.commit_transaction(tx)
-    assert value(client, table) == 24_000

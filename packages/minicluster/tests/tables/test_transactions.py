@@ -244,3 +244,15 @@ def test_a_table_moved_meanwhile_was_mounted_anew(cluster: Cluster) -> None:
     with pytest.raises(YtError, match="Invalid mount revision"):
         cluster.tablet_transactions.commit(tx.id)
     assert select(cluster, "k from [//tmp/moved]") == []
+
+
+def test_rows_of_one_key_count_once(cluster: Cluster) -> None:
+    """They are merged before they are counted (ytlib/api/native/tablet_request_batcher.cpp)."""
+    table(cluster, "//tmp/sums", [KEYED[0], {"name": "n", "type": "int64", "aggregate": "sum"}])
+    cluster.tablet_transactions.rows_per_tablet = 5
+    tx = cluster.tablet_transactions.start()
+    for _ in range(3):
+        rows = [{"k": k % 5, "n": 1} for k in range(20)]
+        cluster.tables.modify_items("//tmp/sums", UPDATE, rows, tx=tx, aggregate=True)
+    cluster.tablet_transactions.commit(tx.id)
+    assert lookup(cluster, "//tmp/sums", {"k": 4}) == [{"k": 4, "n": 12}]
