@@ -57,6 +57,10 @@ def test_approved_outputs_are_compared_until_they_are_approved_again(
     lines = file.read_bytes().splitlines(keepends=True)
     assert lines == sorted(lines)
     assert said[0] == f"sample/expected/output.yson: {len(lines)} rows"
+    assert "computed from 60 rows of the sample" in said
+    assert [line.partition(": ")[0] for line in said if line.startswith("REJECT ")] == [
+        f"REJECT {reason!r}" for reason in context.job.reject
+    ]
     assert "assert_approved" in (tmp_path / "tests/test_approved.py").read_text()
     approved_outputs.assert_approved(spark, context, sample)
     file.write_bytes(b"".join(lines[1:]))

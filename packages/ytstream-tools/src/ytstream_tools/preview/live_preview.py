@@ -15,6 +15,7 @@ from ytstream.declaration.validation import verify
 from ytstream.errors import JobError
 from ytstream.job import Job, JobContext
 from ytstream.spark.spark_errors import cause
+from ytstream.text_table import counted
 
 from ..demo.job_sample import Sample
 from ..testing.computed_outputs import Outputs, outputs_of, unconnected, unstreamed_outputs_of
@@ -35,7 +36,9 @@ def show(spark: SparkSession, job: Job, sample: Sample, console: Console, rows: 
     taken: list[dict[str, Any]] = sample.make(sample.approved if job.kind.is_grouping else rows)
     made = _outputs(spark, context, sample, taken)
     seconds = time.monotonic() - started
-    console.print(preview_screen.screen(context.job, taken, made, rows, seconds))
+    console.print(preview_screen.screen(console, context.job, taken, made, rows, seconds))
+    if len(taken) < sample.approved:
+        console.print(f"`make approve` takes {counted(sample.approved, 'row')}; ROWS= shows more")
 
 
 def _outputs(

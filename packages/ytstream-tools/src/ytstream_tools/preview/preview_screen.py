@@ -1,4 +1,7 @@
-"""Rows of the sample, of the outputs and of `rejected`, face to face."""
+"""Rows of the sample, of the outputs and of `rejected`, face to face.
+
+Rows that are wider than the terminal become lists of column and value.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.columns import Columns
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -17,13 +21,17 @@ from ytstream.schema.string_values import shown
 
 from ..demo import event_times
 from ..demo.job_sample import REASON, compared, is_rejected
+from ..testing import rule_counts
 
 _VALUE = 32
-#: Columns that a screen has room for.
-_COLUMNS = 10
+#: Columns of a table, and of a list.
+_COLUMNS, _LISTED = 10, 100
+#: The longest value in a list: it has lines of its own.
+_LONG_VALUE = 300
 
 
 def screen(
+    console: Console,
     job: Job,
     rows: Sequence[Mapping[str, Any]],
     outputs: Mapping[str, Sequence[Mapping[str, Any]]],
@@ -31,29 +39,55 @@ def screen(
     seconds: float,
 ) -> RenderableType:
     """Return what the terminal shows: a table of the sample, and one for each output."""
-    tables = [_table(f"sample: {len(rows)} rows", job.queue_columns, rows[:most])]
+    tables = [_fitting(console, f"sample: {len(rows)} rows", job.queue_columns, rows[:most])]
     for name, found in outputs.items():
         title = f"{name}: {len(found)} rows"
         columns = compared(job, name)
         if is_rejected(job, name):
             columns = [column for column in columns if column.name == REASON] + [*job.queue_columns]
-        tables.append(_table(title, columns, found[:most]))
-    return Group(Columns(tables, padding=(0, 2)), Text(f"computed in {seconds:.1f} s"))
+        tables.append(_fitting(console, title, columns, found[:most]))
+    said = [*rule_counts.lines(job, outputs), f"computed in {seconds:.1f} s"]
+    return Group(Columns(tables, padding=(0, 2)), Text("\n".join(said)))
+
+
+def _fitting(
+    console: Console, title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]
+) -> Table:
+    """Return a table with a line for each row or, where that is too wide, for each value."""
+    table = _table(title, columns, rows)
+    wide = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+    return (
+        table if wide <= console.width and len(columns) <= _COLUMNS else _list(title, columns, rows)
+    )
 
 
 def _table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> Table:
-    chosen = columns[:_COLUMNS]
-    more = len(columns) - len(chosen)
-    caption = f"and {more} more column{'s' * (more > 1)}" if more else None
-    table = Table(title=title, caption=caption)
-    for column in chosen:
-        table.add_column(escape(column.name.removeprefix("$")), overflow="fold")
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(_name(column), overflow="fold")
     for row in rows:
-        table.add_row(*_cells(chosen, row))
+        table.add_row(*_cells(columns, row, _VALUE))
     return table
 
 
-def _cells(columns: Sequence[Column], row: Mapping[str, Any]) -> Iterator[str]:
+def _list(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return a table with a section for each row."""
+    chosen = columns[:_LISTED]
+    more = len(columns) - len(chosen)
+    caption = f"and {more} more column{'s' * (more > 1)}" if more else None
+    table = Table("column", "value", title=title, caption=caption)
+    for row in rows:
+        for column, cell in zip(chosen, _cells(chosen, row, _LONG_VALUE), strict=True):
+            table.add_row(_name(column), cell)
+        table.add_section()
+    return table
+
+
+def _name(column: Column) -> str:
+    return escape(column.name.removeprefix("$"))
+
+
+def _cells(columns: Sequence[Column], row: Mapping[str, Any], most: int) -> Iterator[str]:
     for column in columns:
         value, kind = row.get(column.name), type_name(column.type)
         is_time = kind in event_times.UNITS and isinstance(value, int)
@@ -62,4 +96,4 @@ def _cells(columns: Sequence[Column], row: Mapping[str, Any]) -> Iterator[str]:
             if is_time
             else (str(value) if isinstance(value, str) else shown(value))
         )
-        yield escape(text if len(text) <= _VALUE else f"{text[: _VALUE - 3]}...")
+        yield escape(text if len(text) <= most else f"{text[: most - 3]}...")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -21,6 +22,7 @@ from ..demo import yson_rows
 from ..demo.demo_tables import OutputCounts, compare
 from ..demo.job_sample import Sample, compared, counted
 from ..repository import root_of
+from . import rule_counts
 from .computed_outputs import Outputs, outputs_of
 from .job_stream import assert_exact
 
@@ -47,7 +49,8 @@ _HINT = "-> correct transform.py or, if these outputs are right now, run `make a
 def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[str]:
     """Write the outputs of the sample rows; return a line for each file that has changed."""
     root = root_of(context.job.package)
-    folder, made = root / FOLDER, of_sample(spark, context, sample)
+    rows = _rows_of(context.job, sample)
+    folder, made = root / FOLDER, _outputs(spark, context, sample, rows)
     folder.mkdir(exist_ok=True)
     gone = [file for file in sorted(folder.glob("*.yson")) if file.stem not in made]
     said = [f"{FOLDER}/{file.name}: removed, there is no such output" for file in gone]
@@ -63,6 +66,8 @@ def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[st
         change = f", {gone_lines} lines gone, {new_lines} new"
         same = "" if before is None else ", as before" if before == lines else change
         said.append(f"{FOLDER}/{file.name}: {number_of(len(lines), 'row')}{same}")
+    said += [f"computed from {number_of(len(rows), 'row')} of the sample"]
+    said += rule_counts.lines(context.job, made)
     tests = root / "tests"
     if not any("testing.approved" in file.read_text("utf-8") for file in tests.glob("test_*.py")):
         (tests / "test_approved.py").write_text(TEST, encoding="utf-8")
@@ -80,9 +85,18 @@ def assert_approved(spark: SparkSession, context: JobContext, sample: Sample) ->
 
 def of_sample(spark: SparkSession, context: JobContext, sample: Sample) -> Outputs:
     """Return the outputs of the sample rows, without the columns that are not compared."""
+    return _outputs(spark, context, sample, _rows_of(context.job, sample))
+
+
+def _rows_of(job: Job, sample: Sample) -> list[dict[str, Any]]:
     rows = sample.make(sample.approved)
     # The last one moves the watermark; a batch without rows then writes what it has passed.
-    rows += sample.closing(context.job, rows)[:1]
+    return rows + sample.closing(job, rows)[:1]
+
+
+def _outputs(
+    spark: SparkSession, context: JobContext, sample: Sample, rows: list[dict[str, Any]]
+) -> Outputs:
     made = outputs_of(spark, context, rows, sample.reference)
     return {
         name: [{key: row[key] for key in row if key not in sample.ignored} for row in found]
