@@ -478,6 +478,32 @@ def test_no_part_of_a_free_value_stays() -> None:
     assert b"%true" in line
 
 
+def test_a_mask_at_a_path_leaves_keys_and_other_values_as_they_are() -> None:
+    columns = resolved("QUEUE", [Column("payload", "any"), Column("id", "int64")])
+    rows = [
+        {"id": 1, "payload": {"author": {"email": "ann@x", "name": "ann"}, "to": [{"n": 1}]}},
+        {"id": 2, "payload": {"author": {"email": "ann@x"}, "to": []}},
+        {"id": 3, "payload": {"author": None}},
+        {"id": 4, "payload": None},
+        {"id": 5, "payload": yson.loads(b'{author={email="bob@x"};to=[{n=123456};{n=7}]}')},
+    ]
+    made = masks.masked(rows, columns, ["payload.author.email", "payload.to.n"])
+    first, second = made[0]["payload"], made[1]["payload"]
+    assert first["author"]["email"] == second["author"]["email"] != "ann@x"
+    assert len(first["author"]["email"]) == 5
+    assert first["author"]["name"] == "ann"
+    assert first["to"] != [{"n": 1}]
+    assert [*first["to"][0]] == ["n"]
+    assert made[2:4] == rows[2:4]
+    line = yson_rows.line_of(made[4])
+    assert b"bob@x" not in line
+    assert b"123456" not in line
+    assert b'"email"=' in line
+    for wrong in ("payload.author.emial", "other.x", "id.x"):
+        with fails_with(ErrorCode.USAGE):
+            masks.masked(rows, columns, [wrong])
+
+
 def test_a_short_value_is_not_its_own_mask() -> None:
     columns = resolved("QUEUE", [Column("digit", "int64"), Column("letter", "utf8")])
     rows = [{"digit": number, "letter": "abcdefghij"[number]} for number in range(10)]

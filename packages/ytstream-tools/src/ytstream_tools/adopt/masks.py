@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -34,14 +35,61 @@ _T = TypeVar("_T")
 
 
 def masked(rows: Sequence[Row], columns: Sequence[Column], names: Sequence[str]) -> list[Row]:
-    """Return the rows with other values in some columns. Raises JobError for a wrong name."""
-    verify_known(names, columns, "MASK")
+    """Return the rows with other values in some columns, or at paths such as payload.user.email.
+
+    A path leads into a column of type `any`. Its keys stay. Raises JobError for a wrong name.
+    """
+    paths = [name for name in names if "." in name]
+    whole = [name for name in names if name not in paths]
+    verify_known([*whole, *(path.partition(".")[0] for path in paths)], columns, "MASK")
     key = secrets.token_bytes(32)
-    masks = {column.name: _mask(key, column) for column in columns if column.name in names}
-    return [
+    masks = {column.name: _mask(key, column) for column in columns if column.name in whole}
+    made = [
         {name: masks[name](value) if name in masks else value for name, value in row.items()}
         for row in rows
     ]
+    for path in paths:
+        made = _masked_at(key, made, path, columns)
+    return made
+
+
+def _masked_at(key: bytes, rows: Sequence[Row], path: str, columns: Sequence[Column]) -> list[Row]:
+    name, *parts = path.split(".")
+    (column,) = (column for column in columns if column.name == name)
+    if type_name(column.type) not in ("yson", "any"):
+        raise JobError(
+            f"MASK: {path} is a path, and {name} is of type {spelled(column.type)}",
+            f"mask the whole column: MASK={name}. Only a column of type any has paths",
+            code=ErrorCode.USAGE,
+        )
+    found = _Found()
+    made = [{**row, name: _at(key, row[name], parts, found)} for row in rows]
+    if not found.values:  # a typing mistake must not leave a secret as it is
+        raise JobError(f"MASK: no row has {path}", "correct the path", code=ErrorCode.USAGE)
+    return made
+
+
+@dataclass
+class _Found:
+    """How many values a path has led to."""
+
+    values: int = 0
+
+
+def _at(key: bytes, value: Any, parts: Sequence[str], found: _Found) -> Any:
+    """Return the value with a mask at the path; a path goes into each item of a list."""
+    if isinstance(value, Sequence) and not is_string(value):
+        return [_at(key, item, parts, found) for item in value]
+    if not parts:
+        found.values += 1
+        return _any(key, value, "at a path")
+    if not isinstance(value, Mapping):
+        return value
+    wanted = as_bytes(parts[0])
+    return {
+        name: _at(key, item, parts[1:], found) if as_bytes(name) == wanted else item
+        for name, item in value.items()
+    }
 
 
 def _mask(key: bytes, column: Column) -> Mask:
