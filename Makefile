@@ -107,12 +107,15 @@ dist: ## the wheels of packages/, as an organisation uploads them to its index, 
 # A test that hangs fails, with the lines where its threads are, and the others run on.
 LIMIT := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 
+# Marks of what `make test-all` alone runs; pyproject.toml says what each means.
+ALL_ONLY := journey or other_spark or thorough
+
 # Four workers, each with a JVM of its own, beside the JVMs that tests start and kill.
-test: setup installed-tools test-quick ## the tests, linters included, on the default Spark
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(slow or spark) and not journey and not other_spark"
+test: setup installed-tools test-quick ## the tests of a contributor, linters included, on the default Spark
+	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(slow or spark) and not ($(ALL_ONLY))"
 
 test-all: setup-all test journeys ## all tests: those of the other Spark versions and the long ones, too
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "other_spark and not journey" --ignore tests/faults/operations
+	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(other_spark or thorough) and not journey" --ignore tests/faults/operations
 
 journeys: setup-all ## the long tests that `make test` leaves out: it has a sample of them
 	@$(BIN)/pytest -m journey --ignore tests/faults/operations
@@ -132,7 +135,7 @@ operations: setup-all ## jobs through spark-submit on the minicluster's operatio
 
 # A worker's tests share its clusters.
 test-quick: setup installed-tools ## what runs without Spark
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "not slow and not spark and not journey and not other_spark"
+	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "not slow and not spark and not ($(ALL_ONLY))"
 
 conformance: setup ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest packages/minicluster/tests/conformance

@@ -30,9 +30,26 @@ hypothesis.settings.load_profile("here")
 _FIRST = ("test_the_demo_with_columns", "tests/faults/sweep/test_sample.py")
 
 
+#: Marks of a test that costs seconds.
+_COSTLY = ("slow", "spark")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run some tests before the others."""
+    """Run some tests before the others, and mark what `make test` leaves to `make test-all`.
+
+    Of a test that costs seconds, `make test` runs the first set of parameters. Where each of them
+    is a promise of its own, the test has the mark `each_case`.
+    """
     items.sort(key=lambda item: [part not in item.nodeid for part in _FIRST])
+    seen = set[str]()
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        is_first = name not in seen
+        seen.add(name)
+        is_costly = any(map(item.get_closest_marker, _COSTLY))
+        if is_costly and not is_first and item.get_closest_marker("each_case") is None:
+            item.add_marker("thorough")
 
 
 @pytest.fixture(scope="session")

@@ -87,6 +87,7 @@ def test_its_lint_tests_and_demo_pass(
     _make(LINT_TEST_DEMO, generate, installed, job)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.spark
 def test_the_demo_with_columns_of_every_type_passes_in_a_strange_environment(

@@ -12,7 +12,7 @@ import pytest
 from minicluster import testing
 from tests.support.project import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.thorough]
 FOLDER = ROOT / "docs" / "findings"
 PAGE = (FOLDER / "README.md").read_text()
 SAID = {name: [said] for name, said in re.findall(r"^\| `(\w+\.py)` \|.*\| `(.*)` \|$", PAGE, re.M)}

@@ -61,6 +61,7 @@ def _case(name: str) -> cases.Case:
     return case
 
 
+@pytest.mark.each_case
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_case_holds(scene: Scene, name: str) -> None:
     result = play(_case(f"{VARIANT.name}:{name}"), scene)

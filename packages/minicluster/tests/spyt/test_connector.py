@@ -220,6 +220,7 @@ def test_a_stopped_job_goes_on_where_it_was(job: Job) -> None:
     assert ids(job.rows()) == list(range(700))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "job",
     # Rows that repeat after a kill: generated jobs show them in `make test`.

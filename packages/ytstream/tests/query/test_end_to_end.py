@@ -13,6 +13,7 @@ pytestmark = pytest.mark.spark
 AGAIN = [("at_least_once", kind) for kind in STATEFUL]
 
 
+@pytest.mark.each_case
 @pytest.mark.parametrize(
     ("guarantee", "processing", "queues"),
     # One and two queues in turn; the keys of idempotent differ, so it has both.

@@ -132,6 +132,7 @@ class _Closing:
         self.over.wait(self.seconds)
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("start", [BY_PYTHON, BY_SPARK_SUBMIT], ids=["python", "spark-submit"])
 def test_a_process_ends_with_its_own_code_whatever_spark_does(
