@@ -108,3 +108,11 @@ def unavailable(method: str) -> Error:
 def token_expired(method: str) -> Error:
     """Return what a proxy answers to a request whose token has expired."""
     return TOKEN_BY_HTTP if is_http(method) else TOKEN
+
+
+#: NTransactionClient::EErrorCode::NoSuchTransaction (yt/yt/client/transaction_client/public.h): a
+#: transaction that has expired. No client tries that again.
+NO_TRANSACTION = error(11000, "No such transaction 1-2-10001-3")
+#: NCypressClient::EErrorCode::ConcurrentTransactionLockConflict
+#: (yt/yt/client/cypress_client/public.h): a node that another transaction has locked.
+LOCKED = error(402, 'Cannot take "exclusive" lock for node //home/job/ledger')

@@ -160,5 +160,10 @@ def test_a_fault_that_does_not_happen_is_missed(
 
 def test_every_point_of_the_list_is_recorded(scene: Scene) -> None:
     known = {str(point["name"]) for point in cases.load_points()[VARIANT.name]}
-    writes = {point.name for point in scene.points if point.is_write}
+    # A query that is slow to open has triggers without rows, as many as there is time for.
+    writes = {
+        point.name
+        for point in scene.points
+        if point.is_write and not (point.place.endswith("open") and point.name.endswith("~middle"))
+    }
     assert writes <= known

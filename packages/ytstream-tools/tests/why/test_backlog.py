@@ -123,7 +123,7 @@ def test_the_figures_are_those_of_the_ledger() -> None:
     assert backlog.arriving == pytest.approx(4 * 76_000 / 30)
     assert backlog.reading == pytest.approx(10 * 4 * LIMIT / (9 * 5.0 + 0.7))
     assert (backlog.batch_seconds, backlog.every_seconds) == (0.7, 5.0)
-    assert (backlog.cut_share, backlog.share, backlog.tablets) == (1.0, 0.25, 4)
+    assert (backlog.cut_share, backlog.is_in_one_tablet, backlog.tablets) == (1.0, False, 4)
 
 
 def test_a_backlog_is_named_within_a_minute() -> None:

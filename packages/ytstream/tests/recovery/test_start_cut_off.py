@@ -18,7 +18,7 @@ from tests.support.helpers import (
     ContextOf,
     refusal_code,
 )
-from tests.support.server_errors import UNAVAILABLE
+from tests.support.server_errors import LOCKED, NO_TRANSACTION, UNAVAILABLE
 from ytstream import RestartableError
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors.error_codes import ErrorCode
@@ -43,11 +43,17 @@ class Cut(NamedTuple):
 _FAIL = {"action": "fail", "error": UNAVAILABLE}
 CUTS = {
     "epoch's reply": Cut({"method": "CommitTransaction", "action": "lose_reply"}),
-    "folder": Cut({"method": ["commit_tx", "commit_transaction"], **_FAIL}),
+    # The HTTP client sends a request again that an unavailable proxy has refused.
+    "folder": Cut(
+        {"method": ["commit_tx", "commit_transaction"], "action": "fail", "error": NO_TRANSACTION}
+    ),
     "second move": Cut({"method": "AdvanceConsumer", "skip": 1, **_FAIL}),
     "commit": Cut({"method": "CommitTransaction", "skip": 1, **_FAIL}),
     "reply": Cut({"method": "CommitTransaction", "skip": 1, "action": "lose_reply"}, is_late=True),
-    "marker": Cut({"method": "set", "where": {"path": "*ytstream_job"}, **_FAIL}, is_late=True),
+    "marker": Cut(
+        {"method": "set", "where": {"path": "*ytstream_job"}, "action": "fail", "error": LOCKED},
+        is_late=True,
+    ),
 }
 #: What the cut off start ends with: the supervisor tries again after each of them.
 FAILURES = (RestartableError, YtError, OSError)

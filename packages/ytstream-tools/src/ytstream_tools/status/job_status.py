@@ -32,6 +32,8 @@ RECENT = 10
 #: Versions that are shown.
 SHOWN = 5
 _DAY = timedelta(days=1)
+#: A tablet with this part of the waiting rows, or more, is one that the others do not help.
+HOT_SHARE = 0.5
 
 
 class ProcessState(StrEnum):
@@ -176,6 +178,12 @@ class JobStatus:
         if not self.lag or len(self.partitions) < 2:
             return None
         return max(partition.lag for partition in self.partitions) / self.lag
+
+    @property
+    def is_in_one_tablet(self) -> bool:
+        """Whether one of several tablets has most of the waiting rows."""
+        share = self.largest_share
+        return share is not None and share >= max(HOT_SHARE, 2 / len(self.partitions))
 
     @property
     def age(self) -> float | None:

@@ -70,7 +70,7 @@ def _waiting(found: JobStatus) -> str:
     return "".join(
         (
             "" if waited is None else f", the first for {duration(waited)}",
-            "" if share is None else f"; {100 * share:.0f}% of them in one tablet",
+            f"; {100 * (share or 0):.0f}% of them in one tablet" if found.is_in_one_tablet else "",
             "" if left is None else f"; without new rows caught up after {duration(left)} of work",
         )
     )

@@ -9,8 +9,8 @@ from ytstream.settings.job_settings import Settings
 
 from ..status.job_status import FinishedBatch, JobStatus, PartitionStatus
 
-#: A tablet with this part of the waiting rows, or more, is one that the others do not help.
-_HOT_SHARE = 0.5
+#: Batches of which this part, or more, are cut, are cut as a rule.
+_MOST = 0.5
 #: A job whose batches take this part of the time, or more, has no time left.
 _BUSY_SHARE = 0.7
 #: How much of the time a larger batch may take.
@@ -37,20 +37,15 @@ class Backlog:
     limit: int
     #: Whether `batch_seconds` has chosen the limit, and not `max_rows_per_partition`.
     is_paced: bool
-    #: The tablet with most of the waiting rows, its part of them, and how many tablets there are.
+    #: The tablet with most of the waiting rows, and whether it has most of all.
     largest: PartitionStatus
-    share: float
+    is_in_one_tablet: bool
     tablets: int
-
-    @property
-    def is_in_one_tablet(self) -> bool:
-        """Whether one of several tablets has most of the rows."""
-        return self.tablets > 1 and self.share >= max(_HOT_SHARE, 2 / self.tablets)
 
     @property
     def is_cut(self) -> bool:
         """Whether most batches end at the limit, and not because they have read every row."""
-        return self.cut_share >= _HOT_SHARE
+        return self.cut_share >= _MOST
 
     @property
     def busy_share(self) -> float:
@@ -96,7 +91,7 @@ def backlog_of(status: JobStatus, settings: Settings) -> Backlog | None:
         limit=last or settings.max_rows_per_partition,
         is_paced=last > 0,
         largest=largest,
-        share=largest.lag / status.lag,
+        is_in_one_tablet=status.is_in_one_tablet,
         tablets=len(status.partitions),
     )
 

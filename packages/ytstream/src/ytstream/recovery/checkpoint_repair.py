@@ -71,7 +71,8 @@ def _name_query(client: Client, path: str) -> None:
     (STREAMING_CHECKPOINT_MISSING_METADATA_FILE, SPARK-55058). The job knows its batches by epochs.
     """
     if not client.exists(f"{path}/metadata"):
-        client.write_file(f"{path}/metadata", json.dumps({"id": str(uuid4())}).encode())
+        query = json.dumps({"id": str(uuid4())})
+        client.write_file(f"{path}/metadata", query.encode(), force_create=True)
 
 
 def _repair(client: Client, path: str, head: Head, rows: ByQueue) -> None:
