@@ -150,8 +150,3 @@ def test_each_cell_about_an_alternative_has_its_source() -> None:
         assert f"](#{name.lower().replace(', ', '-and-').replace(' ', '-')})" in page, name
     for line in re.findall(r"^\|(?!---| to know).*\|$", sections, re.MULTILINE):
         assert "][" in line, line
-
-
-def test_ten_words_are_ten() -> None:
-    page = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
-    assert len(re.findall(r"^\| \*\*", page, re.MULTILINE)) == 10

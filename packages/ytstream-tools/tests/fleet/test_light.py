@@ -52,7 +52,8 @@ def job(provisioned_of: ContextOf) -> JobContext:
     context = provisioned_of("transactional", rejects=True)
     send(context, 80)
     write_batches(context, range(1, 13), rejected={"too old": 2})
-    write_rows(context, head_row(head_of_batch(context, 12)))
+    head = replace(head_of_batch(context, 12), owner="process 1 on host, operation 1-2-3-4, abc")
+    write_rows(context, head_row(head))
     job_record.write(context)
     return context
 

@@ -82,7 +82,9 @@ def test_no_module_imports_what_a_cluster_does_not_have() -> None:
         for name in _imported(ast.parse(file.read_text(encoding="utf-8")))
         if name not in known
     }
-    assert not others
+    # Whoever writes a pandas function has both: PySpark's own functions import them.
+    own = "connector/python_functions.py"
+    assert others <= {(own, "pandas"), (own, "pyarrow")}
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:

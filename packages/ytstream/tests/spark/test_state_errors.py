@@ -150,13 +150,13 @@ _OF_0 = "//home/job/checkpoint/4/state/0/0"
         ("java.io.EOFException: Unexpected end of ZLIB input stream\n", ""),
         ("java.util.zip.ZipException: invalid entry size (expected 7613 but got 7592 bytes)\n", ""),
         (
-            "java.nio.file.NoSuchFileException: /tmp/spark-bae4/StateStoreId(opId=0,partId=0,name="
+            "java.nio.file.NoSuchFileException: /disk/spark-bae4/StateStoreId(opId=0,partId=0,name="
             "default)-99a2/workingDir-81de/metadata\n",
             "partition 0 of operator 0",
         ),
         (
             "org.rocksdb.RocksDBException: block checksum mismatch: stored = 2297023934, computed "
-            "= 962183554, type = 4  in /tmp/spark-bae4/StateStoreId(opId=0,partId=1,name=default)-"
+            "= 962183554, type = 4  in /disk/spark-bae4/StateStoreId(opId=0,partId=1,name=default)-"
             "1a27/workingDir-f217/000027.sst offset 938 size 932\n",
             "partition 1 of operator 0",
         ),

@@ -94,8 +94,12 @@ PANELS: Sequence[Panel] = (
         ), limit=REJECTED_SHARE,
     ),
     Panel(
-        "Rejected rows by reason", "They are in the output `rejected`, with the row as JSON.",
-        "rowsps", (("{{reason}} {{app}}", "rate(ytstream_rows_rejected_total{SELF}[15m])"),),
+        "Rejected rows by reason, and rows without a time",
+        "Rejected rows are in the output `rejected`, with the row as JSON.",
+        "rowsps", (
+            ("{{reason}} {{app}}", "rate(ytstream_rows_rejected_total{SELF}[15m])"),
+            ("no time {{app}}", "rate(ytstream_rows_without_event_time_total{SELF}[15m])"),
+        ),
     ),
     Panel(
         "Rows read, less those written by a map",

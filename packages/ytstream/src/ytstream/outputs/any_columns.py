@@ -100,11 +100,12 @@ def _checked(rows: DataFrame, name: str, output: str) -> Expression:
 
 def explained(error: Exception, batch: str) -> JobError | None:
     """Return the error of ``checked`` as one line; None for any other one."""
-    found = re.search(f"{_BEGIN}(.*?){re.escape(_END)}", str(error))
+    found = re.search(f"{_BEGIN}(.*?) of (.*?){re.escape(_END)}", str(error))
     if found is None:
         return None
     return JobError(
-        f"the job cannot continue: {batch} has {_BEGIN}{found[1]}",
+        f"the job cannot continue: {batch} has bytes that are not YSON in column {found[1]} of "
+        f"{found[2]}",
         "let transform.py give bytes of valid YSON, without attributes of the value itself, or the "
         "`any` column of a queue as it is; or store text in a column of another type; `capture "
         "failed` keeps the rows of the batch; committed rows are kept",

@@ -279,7 +279,7 @@ class _Execution:
         """Execute the batch: Spark calls this with its rows."""
         try:
             if number != self.number:
-                raise self._differs(f"Spark has executed batch {number} in its place")
+                raise self._differs("Spark has executed another batch in its place")
             self._execute(rows)
             self.is_done = True
         except Exception as error:
