@@ -56,9 +56,9 @@ def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[st
     said = [f"{FOLDER}/{file.name}: removed, there is no such output" for file in gone]
     for file in gone:
         file.unlink()
-    for name, rows in made.items():
+    for name, found in made.items():
         file = folder / f"{name}.yson"
-        lines = sorted(map(yson_rows.line_of, rows))
+        lines = sorted(map(yson_rows.line_of, found))
         before = file.read_bytes().splitlines(keepends=True) if file.exists() else None
         file.write_bytes(b"".join(lines))
         kept = (Counter(before or ()) & Counter(lines)).total()
