@@ -20,9 +20,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.spark, pytest.mark.other_spark]
 OLDER = [name for name in SPARK_VERSIONS if name != SPARK]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [*((old, SPARK) for old in OLDER), *((SPARK, old) for old in OLDER)]
-)
+# Back to the one before only.
+@pytest.mark.parametrize(("first", "second"), [*((old, SPARK) for old in OLDER), (SPARK, OLDER[0])])
 def test_every_row_is_there_once(
     environments: dict[str, Path], tmp_path: Path, first: str, second: str
 ) -> None:

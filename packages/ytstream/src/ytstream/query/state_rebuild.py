@@ -184,9 +184,7 @@ def _copy(context: JobContext, plan: RebuildPlan, source: str, work: str) -> Non
     with client.Transaction():
         client.remove(work, recursive=True, force=True)
         client.create("map_node", work, recursive=True)
-        for part in checkpoint_repair.PARTS:
-            if client.exists(f"{source}/{part}"):
-                client.copy(f"{source}/{part}", f"{work}/{part}")
+        checkpoint_repair.copy(client, source, work)
         for log in ("offsets", "commits"):
             for number in spark_logs.numbers(client, f"{work}/{log}"):
                 if number >= plan.version:

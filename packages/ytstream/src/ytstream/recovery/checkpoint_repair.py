@@ -16,7 +16,7 @@ from ..settings.job_settings import Settings
 from . import spark_logs
 
 #: What Spark keeps in a checkpoint; ``metadata`` holds the query's id.
-PARTS = ("metadata", "offsets", "commits", "state", "sources")
+_PARTS = ("metadata", "offsets", "commits", "state", "sources")
 
 
 def path_of(settings: Settings, epoch: int) -> str:
@@ -42,11 +42,7 @@ def new_folder(
         client.create("map_node", path, recursive=True)
         if not stateful or head.batch < 0 or head.folder is None:
             return -1
-        source = path_of(settings, head.folder)
-        for part in PARTS:
-            if client.exists(f"{source}/{part}"):
-                client.copy(f"{source}/{part}", f"{path}/{part}")
-        _name_query(client, path)
+        copy(client, path_of(settings, head.folder), path)
         _repair(client, path, head, dict(zip(settings.queues, rows, strict=True)))
     return head.batch
 
@@ -64,12 +60,15 @@ def remove_old(client: Client, settings: Settings, epoch: int, kept: int | None)
                 continue
 
 
-def _name_query(client: Client, path: str) -> None:
-    """Give the query an id if the checkpoint has lost it.
+def copy(client: Client, source: str, path: str) -> None:
+    """Copy a checkpoint into an empty folder, and give the query an id if it has lost it.
 
-    Spark makes a new one, and from 4.2 on refuses a log of offsets without one
+    Spark made a new one, and from 4.2 on refuses a log of offsets without one
     (STREAMING_CHECKPOINT_MISSING_METADATA_FILE, SPARK-55058). The job knows its batches by epochs.
     """
+    for part in _PARTS:
+        if client.exists(f"{source}/{part}"):
+            client.copy(f"{source}/{part}", f"{path}/{part}")
     if not client.exists(f"{path}/metadata"):
         query = json.dumps({"id": str(uuid4())})
         client.write_file(f"{path}/metadata", query.encode(), force_create=True)
