@@ -27,6 +27,7 @@ from tests.support.pages import dead_links, headings
 from tests.support.project import ROOT, TOOLS, YTSTREAM, Variant, generate, variant_answers
 from ytstream import cli
 from ytstream.commands.registry import registry
+from ytstream.errors import OutageError
 from ytstream.job import PROCESSINGS
 from ytstream.log import Event
 from ytstream.provisioning.job_objects import LOCAL_QUEUE_TABLETS
@@ -196,7 +197,8 @@ def test_the_messages_of_the_runbook_are_those_of_the_runtime(project: Path) -> 
     quoted = {part for cell in first_cells for part in re.findall("`([^`]*)`", cell) if " " in part}
     quoted -= {word for word in quoted if word.startswith("make ")}
     assert len(quoted) > 30
-    said = "\n".join(_texts())
+    # The log's line is made of two texts.
+    said = "\n".join([*_texts(), f"waiting for {OutageError('').waits_for} for"])
     for message in quoted:
         # What is put before every line, and levels of the log, are said elsewhere.
         own = re.sub(r"^(error|watch|recovery|\.\.\.): ", "", message)

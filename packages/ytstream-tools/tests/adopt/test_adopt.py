@@ -480,7 +480,7 @@ def test_no_part_of_a_free_value_stays() -> None:
 
 def test_a_mask_at_a_path_leaves_keys_and_other_values_as_they_are() -> None:
     columns = resolved("QUEUE", [Column("payload", "any"), Column("id", "int64")])
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": 1, "payload": {"author": {"email": "ann@x", "name": "ann"}, "to": [{"n": 1}]}},
         {"id": 2, "payload": {"author": {"email": "ann@x"}, "to": []}},
         {"id": 3, "payload": {"author": None}},

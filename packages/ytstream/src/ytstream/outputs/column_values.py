@@ -55,7 +55,7 @@ def _problems(row: StructType, columns: Sequence[Column], output: str) -> Iterat
     for field in row:
         column, value = table[field.name], F.col(f"`{field.name}`")
         if field.nullable and column.required:
-            said = F.lit(f"{_NULL}{field.name} of {output!r}, which is required")
+            said = F.lit(f"a null in column {field.name} of {output!r}, which is required")
             yield F.when(value.isNull(), said)
         if (is_outside := outside(column.type, field.dataType)) is not None:
             where = f" in column {field.name} of {output!r}, which has {spelled(column.type)}"
