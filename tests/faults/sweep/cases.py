@@ -285,7 +285,11 @@ def all_cases(points: Points | None = None) -> list[Case]:
 def _stumbles(variant: Variant, points: Points) -> Iterator[Case]:
     """Yield what a variant meets of a cluster that stumbles: every fault at every point."""
     for point in points.get(variant.name, ()) if variant in STUMBLING else ():
-        if "#" not in point["object"]:  # an id differs each time
+        # In a batch, those who watch it read by HTTP, at times of their own.
+        is_beside = (
+            point["place"] not in _STEPS and not point["is_write"] and is_http(point["method"])
+        )
+        if not is_beside and "#" not in point["object"]:  # an id differs each time
             yield from (Case(variant, str(point["name"]), fault) for fault in _stumbles_at(point))
 
 
