@@ -27,7 +27,7 @@ from tests.support.pages import dead_links, headings
 from tests.support.project import ROOT, TOOLS, YTSTREAM, Variant, generate, variant_answers
 from ytstream import cli
 from ytstream.commands.registry import registry
-from ytstream.errors import OutageError
+from ytstream.errors import FullAccountError, OutageError
 from ytstream.job import PROCESSINGS
 from ytstream.log import Event
 from ytstream.provisioning.job_objects import LOCAL_QUEUE_TABLETS
@@ -198,7 +198,8 @@ def test_the_messages_of_the_runbook_are_those_of_the_runtime(project: Path) -> 
     quoted -= {word for word in quoted if word.startswith("make ")}
     assert len(quoted) > 30
     # The log's line is made of two texts.
-    said = "\n".join([*_texts(), f"waiting for {OutageError('').waits_for} for"])
+    waits = [f"waiting for {error.waits_for} for" for error in (OutageError, FullAccountError)]
+    said = "\n".join([*_texts(), *waits])
     for message in quoted:
         # What is put before every line, and levels of the log, are said elsewhere.
         own = re.sub(r"^(error|watch|recovery|\.\.\.): ", "", message)
