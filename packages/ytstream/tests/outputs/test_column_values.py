@@ -16,7 +16,8 @@ from minicluster.testing import Running
 from tests.support.examples import example
 from tests.support.helpers import ContextOf, StreamOf, adopt, refusal
 from tests.support.static_outputs import make_static
-from ytstream.connector.spark_plan import analysed, execution_of
+from ytstream.connector.spark_plan import Expression as PlanExpression
+from ytstream.connector.spark_plan import Node, analysed, execution_of
 from ytstream.outputs import column_values, row_json
 from ytstream.provisioning import job_objects
 from ytstream.rejected import collected
@@ -221,6 +222,27 @@ def test_an_expression_over_a_thousand_columns_has_few_levels(
     schema = ", ".join(f"{column.name} string" for column in columns)
     rows = OVER_ALL[what](spark.createDataFrame([], schema), resolved("", columns))
     assert analysed(rows).name in ("Project", "Filter")
+
+
+@pytest.mark.parametrize("what", OVER_ALL)
+def test_spark_gives_an_expression_over_all_columns_no_more_levels(
+    spark: SparkSession, what: str
+) -> None:
+    """Its optimizer puts sums and conditions together in another way."""
+
+    def levels(count: int) -> int:
+        columns = [Column(f"c{number}", "string", required=True) for number in range(count)]
+        schema = ", ".join(f"{column.name} string" for column in columns)
+        empty = spark.createDataFrame(spark.sparkContext.emptyRDD(), schema)
+        rows = OVER_ALL[what](empty, resolved("", columns))
+        plan = Node(execution_of(rows).optimizedPlan())
+        return max(_levels(each) for node in plan.walk() for each in node.expressions)
+
+    assert levels(20) == levels(40)
+
+
+def _levels(expression: PlanExpression) -> int:
+    return 1 + max(map(_levels, expression.children), default=0)
 
 
 @pytest.mark.parametrize("text", ["of an error", "of a rejected row"])

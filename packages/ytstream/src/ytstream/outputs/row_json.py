@@ -152,7 +152,8 @@ def read(rows: DataFrame, column: str, columns: StructType, *others: str) -> Dat
             same = _json(each(bytes_, field.dataType, _to_base64)).eqNullSafe(_json(value))
             is_whole.append(F.when(is_base64, same).otherwise(True))
     is_object = F.trim(column).startswith("{")  # null and [] give a row of nulls as well
-    return parsed.filter(balanced(Expression.__and__, [is_object, *is_whole])).select(
+    # Not conditions joined by AND: Spark splits them, and joins them one by one (see balanced.py).
+    return parsed.filter(F.forall(F.array(is_object, *is_whole), lambda holds: holds)).select(
         *others, *(values[f.name].cast(_nullable(f.dataType)).alias(f.name) for f in columns)
     )
 

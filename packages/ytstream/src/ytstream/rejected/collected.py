@@ -20,7 +20,6 @@ from ..connector.java import Java
 from ..ledger.batch_row_ranges import Ranges, RowRange
 from ..ledger.ledger_rows import microseconds
 from ..outputs import row_json
-from ..outputs.balanced import balanced
 from ..schema.columns import Column
 from ..spark.source import INNER_POSITION
 
@@ -61,7 +60,9 @@ def _bytes(row: StructType) -> Expression:
     """Return the bytes of the texts of a row, as far as they are columns of their own."""
     texts = [f.name for f in row if isinstance(f.dataType, StringType | BinaryType)]
     sizes = (F.coalesce(F.octet_length(f"`{name}`"), F.lit(0)) for name in texts)
-    return balanced(Expression.__add__, [F.lit(0), *sizes])
+    # Not a sum of columns: Spark adds one after the other, however they are put together
+    # (ReorderAssociativeOperator), and descends as many levels (see balanced.py).
+    return F.aggregate(F.array(F.lit(0), *sizes), F.lit(0).cast("bigint"), lambda sum, n: sum + n)
 
 
 def _number(text: Expression, texts: Sequence[str]) -> Expression:
