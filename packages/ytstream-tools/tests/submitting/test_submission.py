@@ -716,8 +716,9 @@ def test_followed_logs_are_of_executors_too(context: JobContext) -> None:
     assert [line for line in said if not line.startswith("===")].count("d1") == 1
     assert said.count("e1") == 2
     headers = [line.split(",")[0] for line in said if line.startswith("===")]
-    assert headers.count("=== driver") == 1
-    assert headers.count("=== executor") == 2
+    # More on a slow machine: a header is repeated when the other process has said something.
+    assert headers.count("=== driver") >= 1
+    assert headers.count("=== executor") >= 2
     assert said[-1] == f"=== operation {id_} is aborted: enough"
 
 
