@@ -315,7 +315,7 @@ def test_a_project_of_a_pair_that_is_offered_no_more_gets_another_guarantee(
     git(template, "commit", "--quiet", "--all", "--message", "the rule")
 
     page = (ROOT / "docs/upgrading.md").read_text(encoding="utf-8")
-    (line,) = re.findall(r"^ *cruft (update .*variables.*)$", page, re.MULTILINE)
+    (line,) = re.findall(r"^ *cruft (update .*variables.*guarantee.*)$", page, re.MULTILINE)
     cruft(project, *shlex.split(line), "--skip-apply-ask")
     (wheel,) = (project / "vendor").glob("ytstream-*.whl")
     with zipfile.ZipFile(wheel) as archive:
