@@ -23,6 +23,7 @@ from ytstream import Column, JobError
 from ytstream.job import REJECTED
 from ytstream.provisioning import job_objects
 from ytstream.rejected.limit import FEW
+from ytstream.settings.job_settings import OWN, SPYT
 from ytstream_tools.demo.job_sample import untyped
 from ytstream_tools.replay.rejected_replay import rehearse, replay
 from ytstream_tools.testing.job_stream import Stream
@@ -163,6 +164,36 @@ def test_a_long_row_comes_back(rejecting: Rejecting) -> None:
         {"output": 1, "rejected": 1},
         {"too long": 1},
     )
+    stream.redeclare(reject=NEVER)
+    assert _replayed(stream).startswith("1 rows went into the outputs; 0 stay")
+    assert _differences(sent, _rows(stream, "output")) == {}
+
+
+@pytest.mark.journey  # test_column_values.py has the expressions without a job
+@pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
+def test_a_row_of_a_thousand_columns_is_rejected_and_comes_back(
+    rejecting: Rejecting, connector: str
+) -> None:
+    """Spark descends into an expression: into a sum of a thousand terms a thousand times."""
+    names = [f"c{number:03}" for number in range(999)]
+    kinds = ["uint8" if number % 10 == 0 else "utf8" for number in range(999)]
+    columns = [
+        Column("id", "utf8"),
+        *(Column(name, kind, required=True) for name, kind in zip(names, kinds, strict=True)),
+    ]
+    stream = rejecting(columns, {"bad": "id = 'bad'"})
+    chosen = stream.context.job.transform
+    # Columns that may be null by the plan, and never are: each is checked.
+    nullable = {name: F.when(F.col("id").isNotNull(), F.col(name)) for name in names}
+    stream.redeclare(transform=lambda rows: chosen(rows.withColumns(nullable)))
+    sent = [
+        {"id": key, **{n: 9 if k == "uint8" else key for n, k in zip(names, kinds, strict=True)}}
+        for key in ("bad", "good")
+    ]
+    _send(stream, sent)
+    stream.drain()
+    assert [row["reason"] for row in _rows(stream, REJECTED)] == ["bad"]
+    assert _differences(sent[1:], _rows(stream, "output")) == {}
     stream.redeclare(reject=NEVER)
     assert _replayed(stream).startswith("1 rows went into the outputs; 0 stay")
     assert _differences(sent, _rows(stream, "output")) == {}
