@@ -6,11 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from local_extensions.versions import SPARK
+from local_extensions.versions import SPARK, SPARK_VERSIONS, pin
 from minicluster import testing as minicluster
 from tests.support.examples import example
 from tests.support.helpers import unconnected
@@ -31,6 +32,15 @@ CHANGES = {
     "join": ('"seller"', '(-F.col("seller")).alias("seller")', "seller"),
     "window": ('F.sum("price")', 'F.max("price")', "total"),
 }
+#: What is rehearsed, whether it is changed, and the Spark of the deployed version.
+CASES = [
+    *product(CHANGES, [True, False], [SPARK]),
+    *(
+        pytest.param("window", False, name, marks=pytest.mark.other_spark)
+        for name in SPARK_VERSIONS
+        if name != SPARK
+    ),
+]
 
 
 @pytest.mark.slow
@@ -63,10 +73,9 @@ def test_a_version_runs_over_the_rows_of_each_batch(
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.journey
-@pytest.mark.parametrize("is_changed", [True, False])
-@pytest.mark.parametrize("kind", CHANGES)
+@pytest.mark.parametrize(("kind", "is_changed", "deployed"), CASES)
 def test_a_change_is_found_and_nothing_else(
-    tmp_path: Path, environments: dict[str, Path], kind: str, is_changed: bool
+    tmp_path: Path, environments: dict[str, Path], kind: str, is_changed: bool, deployed: str
 ) -> None:
     project = generate(tmp_path, processing=kind)
     git(project, "init", "--quiet")
@@ -95,7 +104,10 @@ def test_a_change_is_found_and_nothing_else(
         subprocess.run(made, cwd=project, env=environment, check=True)
         production.client.journal.clear()
         done = subprocess.run(
-            [python, "-m", "bids_stream", "rehearse", "--batches", "20"],
+            [
+                *(python, "-m", "bids_stream", "rehearse", "--batches", "20"),
+                *("--python", environments[deployed] / "bin/python"),
+            ],
             cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=600,
         )  # fmt: skip
         requests = {entry.method for entry in production.client.journal()}
@@ -104,7 +116,8 @@ def test_a_change_is_found_and_nothing_else(
     assert "select_rows" in requests
     assert requests <= READS
     assert "read 2000 rows of 20 batches" in said
-    assert f"commit {commit}: 20 batches" in said
+    sparks = re.findall(r"20 batches on a minicluster, Spark (.*)$", said, re.MULTILINE)
+    assert sparks == [pin("pyspark", deployed), pin("pyspark", SPARK)]
     (counts,) = re.findall(r"^output: (\d+) rows before, (\d+) after: (.*)$", said, re.MULTILINE)
     assert counts[0] == counts[1] != "0"
     assert said.splitlines()[-1] == ("not equal" if is_changed else "equal")

@@ -26,6 +26,7 @@ from ytstream.cluster.operation import Operation
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.recovery import stop_request
+from ytstream.version import version_of
 from ytstream_tools.commands import capture as capture_command
 from ytstream_tools.demo.job_process import JobProcess, run_command
 from ytstream_tools.replay import rehearsal as rehearsal
@@ -35,6 +36,8 @@ from ytstream_tools.replay.rehearsal import DIFFERS, RehearsalRequest, rehearse
 from ytstream_tools.replay.version_run import ClusterInput, RehearsedVersion
 from ytstream_tools.submitting.version_history import DeployedVersion as Record
 from ytstream_tools.submitting.version_history import StartState, VersionHistory
+
+SPARK = f"Spark {version_of('pyspark')}"
 
 
 def _git(root: Path, *words: str) -> str:
@@ -112,8 +115,8 @@ def test_both_versions_get_the_rows_of_the_last_batches(
     ]
     assert said.splitlines() == [
         "read 30 rows of 3 batches, 3-17 to 3-19",
-        f"commit {_git(repository, 'rev-parse', 'HEAD')[:12]}: 3 batches on a minicluster",
-        "the working tree: 3 batches on a minicluster",
+        f"commit {_git(repository, 'rev-parse', 'HEAD')[:12]}: 3 batches on a minicluster, {SPARK}",
+        f"the working tree: 3 batches on a minicluster, {SPARK}",
         "output: 1 row before, 1 after: 1 changed, 0 only before, 0 only after",
         "  event_id='e'",
         "    column  before  after",
@@ -283,8 +286,16 @@ def test_the_commit_runs_with_the_interpreter_that_is_given(
 ) -> None:  # fmt: skip
     context = _connected(provisioned_of)
     words = ("--commit", "HEAD", "--batches", "1", "--python")
-    assert invoke(context, tmp_path, *words, "/bin/sh", command="rehearse") == 0
-    assert [version.python for version, _, _ in replayed] == ["/bin/sh", sys.executable]
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 4.1.2\n")
+    python.chmod(0o755)
+    assert invoke(context, tmp_path, *words, str(python), command="rehearse") == 0
+    assert [version.python for version, _, _ in replayed] == [str(python), sys.executable]
+    said = capsys.readouterr().out
+    assert "on a minicluster, Spark 4.1.2\nthe working tree: " in said
+    assert said.count(f"on a minicluster, {SPARK}\n") == 1
+    assert invoke(context, tmp_path, *words, "/bin/false", command="rehearse") == 1
+    assert "/bin/false has no Spark" in capsys.readouterr().err
     assert invoke(context, tmp_path, *words, "/no/python", command="rehearse") == 1
     assert "--python /no/python: there is no such program" in capsys.readouterr().err
     # As both processes of a version are started.

@@ -23,7 +23,7 @@ from ..demo.guard import guarded
 from ..repository import root_of
 from . import batch_rows, differences, revisions
 from .batch_rows import CapturedBatch
-from .version_run import ClusterInput, RehearsedVersion, replay, source
+from .version_run import ClusterInput, RehearsedVersion, replay, source, spark_of
 
 #: The exit code when an output differs.
 DIFFERS = 5
@@ -51,6 +51,7 @@ class RehearsalRequest:
 def rehearse(context: JobContext, wanted: RehearsalRequest, say: Say) -> int:
     """Compare and tell; return the exit code. Raises JobError where that is not possible."""
     root = root_of(context.job.package)
+    sparks = spark_of(wanted.python), spark_of(sys.executable)
     numbers = _numbers(context, wanted)
     commit = revisions.resolved(root, wanted.commit or revisions.deployed(context))
     given = _taken(context, numbers, say)
@@ -76,8 +77,9 @@ def rehearse(context: JobContext, wanted: RehearsalRequest, say: Say) -> int:
             RehearsedVersion("the working tree", package, root, config.resolve()),
         ]
         found = []
-        for version in versions:
-            say(f"{version.name}: {counted(len(given.parts), 'batch')} on a minicluster")
+        for version, spark in zip(versions, sparks, strict=True):
+            batches = counted(len(given.parts), "batch")
+            say(f"{version.name}: {batches} on a minicluster, Spark {spark}")
             found.append(replay(version, given, context, folder))
     return _told(found[0], found[1], wanted.without, say)
 

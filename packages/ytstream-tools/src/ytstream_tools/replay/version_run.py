@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
 from ytstream.settings import toml_file
 from ytstream.settings.job_settings import Settings, load
+from ytstream.version import version_of
 
 from ..demo import demo_tables
 from ..demo.crash_scenario import drained
@@ -45,6 +47,26 @@ class RehearsedVersion:
     config: Path
     #: The interpreter that runs it: its environment has Spark and the runtime.
     python: str = sys.executable
+
+
+def spark_of(python: str) -> str:
+    """Return the version of Spark in the environment of an interpreter.
+
+    Raises JobError where there is none.
+    """
+    if python == sys.executable:
+        return version_of("pyspark")
+    code = "from importlib.metadata import version; print(version('pyspark'))"
+    try:
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    except (subprocess.CalledProcessError, OSError):
+        raise JobError(
+            f"{python} has no Spark",
+            "name the interpreter of an environment that `make setup` made, such as "
+            "../old/.venv/bin/python",
+            code=ErrorCode.USAGE,
+        ) from None
+    return done.stdout.strip()
 
 
 @dataclass(frozen=True)
