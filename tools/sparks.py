@@ -37,6 +37,16 @@ PLACES = (
     ("docs/support.md", r"\| Spark \| .*", f"| Spark | {', '.join(SPARK_VERSIONS)} | {_PINS} |"),
     ("docs/faq.md", r"Spark [\d., and]+ with (?=SPYT)", f"Spark {_TEXT} with "),
     (
+        "packages/minicluster/README.md",
+        r"`spark-submit`, Spark [\d., and]+ (?=\|)",
+        f"`spark-submit`, Spark {_TEXT} ",
+    ),
+    (
+        "docs/upgrading.md",
+        r"""'\{"spark_version": "[\d.]+"\}'""",
+        f"""'{{"spark_version": "{versions.SPARK}"}}'""",
+    ),
+    (
         "packages/ytstream/src/ytstream/settings/job_rules.toml",
         r"spark_versions = \[.*\]",
         f"spark_versions = [{_QUOTED}]",
