@@ -53,6 +53,7 @@ DEPENDED_ON = {
     "spark.sql.streaming.stateStore.stateSchemaCheck": False,
     "spark.sql.streaming.stateStore.formatValidation.enabled": False,
     "spark.sql.streaming.stateStore.commitValidation.enabled": False,
+    "spark.sql.streaming.stateStore.forceSnapshotUploadOnLag": True,
     "spark.sql.streaming.statefulOperator.allowMultiple": False,
     "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": False,
     "spark.sql.streaming.statefulOperator.useStrictDistribution": False,
