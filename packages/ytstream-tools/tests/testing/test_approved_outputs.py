@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -75,6 +75,31 @@ def test_approved_outputs_are_compared_until_they_are_approved_again(
     approved_outputs.approve(spark, context, ignoring)
     approved_outputs.assert_approved(spark, context, ignoring)
     assert "price_eur" not in yson_rows.read(file)[0]
+
+
+def test_outputs_that_differ_from_run_to_run_are_named(
+    context_of: ContextOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would see it otherwise, but as a test that is red every other time."""
+    context = context_of("transactional", "map", rejects=False)
+    sample = replace(example("transactional", "map", rejects=False).sample, approved=3)
+    (row, *_) = sample.expected(sample.make(1))
+    prices = iter(range(9))
+
+    def outputs_of(*_: object) -> dict[str, list[dict[str, Any]]]:
+        return {"output": [{**row, "price_eur": float(next(prices))}]}
+
+    monkeypatch.setattr(approved_outputs, "root_of", lambda _: tmp_path)
+    monkeypatch.setattr(approved_outputs, "outputs_of", outputs_of)
+    nothing = cast(SparkSession, None)
+    for folder in ("sample", "tests"):
+        (tmp_path / folder).mkdir()
+    (said,) = (s for s in approved_outputs.approve(nothing, context, sample) if "determ" in s)
+    assert said.startswith("the job is not deterministic: two runs differ in output\n-> ")
+    with pytest.raises(pytest.fail.Exception, match="not deterministic"):
+        approved_outputs.assert_approved(nothing, context, sample)
+    ignoring = replace(sample, ignored=("price_eur",))
+    assert not [s for s in approved_outputs.approve(nothing, context, ignoring) if "determ" in s]
 
 
 def test_an_ignored_column_is_the_same_in_all_rows() -> None:

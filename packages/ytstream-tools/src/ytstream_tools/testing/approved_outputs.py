@@ -6,7 +6,7 @@ A file has one output, a row a line, sorted: git shows what a change does to it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from . import rule_counts
 from .computed_outputs import Outputs, outputs_of
 from .job_stream import assert_exact
 
+Row = Mapping[str, Any]
 #: Below the folder of the repository.
 FOLDER = "sample/expected"
 #: A test that compares.
@@ -43,6 +44,10 @@ from ytstream.testing.approved import assert_approved
 def test_outputs_are_as_approved(spark: SparkSession, context: JobContext) -> None:
     assert_approved(spark, context, SAMPLE)
 '''
+_STEADY = (
+    "-> compute what is random, or is of a clock, from columns of the row, or name such columns in "
+    "`ignored` of the sample"
+)
 _HINT = "-> correct transform.py or, if these outputs are right now, run `make approve`"
 
 
@@ -67,6 +72,8 @@ def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[st
         same = "" if before is None else ", as before" if before == lines else change
         said.append(f"{FOLDER}/{file.name}: {number_of(len(lines), 'row')}{same}")
     said += [f"computed from {number_of(len(rows), 'row')} of the sample"]
+    if differing := _differing(context.job, sample, made, _outputs(spark, context, sample, rows)):
+        said.append(f"{differing}\n{_STEADY}")
     said += rule_counts.lines(context.job, made)
     tests = root / "tests"
     if not any("testing.approved" in file.read_text("utf-8") for file in tests.glob("test_*.py")):
@@ -80,12 +87,35 @@ def assert_approved(spark: SparkSession, context: JobContext, sample: Sample) ->
     folder, job = root_of(context.job.package) / FOLDER, context.job
     if not folder.is_dir():
         pytest.skip("no output is approved yet: run `make approve`")
-    assert_exact(job, _outcomes(job, sample, folder, of_sample(spark, context, sample)), _HINT)
+    made = of_sample(spark, context, sample)
+    outcomes, hint = _outcomes(job, sample, folder, made), _HINT
+    if any(found.lost or found.duplicated for found in outcomes.values()):
+        differing = _differing(job, sample, made, of_sample(spark, context, sample))
+        hint = f"{differing}\n{_STEADY}" if differing else _HINT
+    assert_exact(job, outcomes, hint)
 
 
 def of_sample(spark: SparkSession, context: JobContext, sample: Sample) -> Outputs:
     """Return the outputs of the sample rows, without the columns that are not compared."""
     return _outputs(spark, context, sample, _rows_of(context.job, sample))
+
+
+def _differing(job: Job, sample: Sample, made: Outputs, again: Outputs) -> str:
+    """Return that two runs over the same rows differ, and in which outputs; empty if not."""
+    compared_all = {name: _compare(job, sample, name, made[name], again[name]) for name in made}
+    names = [name for name, found in compared_all.items() if found.lost or found.duplicated]
+    return f"the job is not deterministic: two runs differ in {', '.join(names)}" if names else ""
+
+
+def _compare(
+    job: Job, sample: Sample, name: str, wanted: Iterable[Row], found: Iterable[Row]
+) -> OutputCounts:
+    """Compare the rows of an output, without the columns that are not compared."""
+    columns, empty = compared(job, name), dict.fromkeys(sample.ignored)
+    expected, came = (
+        counted(({**empty, **row} for row in rows), columns) for rows in (wanted, found)
+    )
+    return compare(expected, came)
 
 
 def _rows_of(job: Job, sample: Sample) -> list[dict[str, Any]]:
@@ -107,9 +137,9 @@ def _outputs(
 def _outcomes(job: Job, sample: Sample, folder: Path, made: Outputs) -> Mapping[str, OutputCounts]:
     outcomes = {}
     for name, found in made.items():
-        file, columns = folder / f"{name}.yson", compared(job, name)
+        file = folder / f"{name}.yson"
         wanted = yson_rows.read(file, "run `make approve`, and look at what git shows")
-        names = {column.name for column in columns} - {*sample.ignored}
+        names = {column.name for column in compared(job, name)} - {*sample.ignored}
         if wrong := [row for row in wanted if row.keys() != names]:
             differing = ", ".join(sorted(wrong[0].keys() ^ names))
             raise JobError(
@@ -117,9 +147,5 @@ def _outcomes(job: Job, sample: Sample, folder: Path, made: Outputs) -> Mapping[
                 "run `make approve`, and look at what git shows",
                 code=ErrorCode.SAMPLE,
             )
-        empty = dict.fromkeys(sample.ignored)
-        outcomes[name] = compare(
-            counted(({**empty, **row} for row in wanted), columns),
-            counted(({**empty, **row} for row in found), columns),
-        )
+        outcomes[name] = _compare(job, sample, name, wanted, found)
     return outcomes
