@@ -19,6 +19,11 @@ Cluster = Callable[[int], float]
 WANTED, MOST = 10.0, 1_000_000
 
 
+def _warm(rows: int) -> Pace:
+    """Return a pace whose query has its first batch behind it."""
+    return Pace(WANTED, MOST, rows, is_warm=True)
+
+
 def _limits(
     cluster: Cluster, *, most: int = MOST, waiting: int = 10**9, batches: int = 20
 ) -> list[int]:
@@ -51,22 +56,52 @@ def test_no_batch_is_larger_than_the_tables_are_made_for() -> None:
 
 
 def test_a_slow_cluster_makes_batches_smaller_at_once() -> None:
-    assert Pace(WANTED, MOST, 50_000).after(50_000, 25.0).rows == 20_000
+    assert _warm(50_000).after(50_000, 25.0).rows == 20_000
     # One batch that hung for minutes says little of the next one.
-    assert Pace(WANTED, MOST, 50_000).after(50_000, 1_000.0).rows == 6_250
+    assert _warm(50_000).after(50_000, 1_000.0).rows == 6_250
 
 
 def test_a_batch_is_never_without_rows() -> None:
-    assert Pace(WANTED, MOST, 1).after(1, 1_000.0).rows == 1
+    assert _warm(1).after(1, 1_000.0).rows == 1
 
 
 def test_a_batch_that_found_few_rows_makes_none_larger() -> None:
-    assert Pace(WANTED, MOST, 5_000).after(4_999, 0.1).rows == 5_000
-    assert Pace(WANTED, MOST, 5_000).after(0, 12.0).rows == 5_000
+    assert _warm(5_000).after(4_999, 0.1).rows == 5_000
+    assert _warm(5_000).after(0, 12.0).rows == 5_000
 
 
 def test_a_batch_of_few_rows_that_was_slow_makes_the_next_smaller() -> None:
-    assert Pace(WANTED, MOST, 5_000).after(4_000, 20.0).rows == 2_000
+    assert _warm(5_000).after(4_000, 20.0).rows == 2_000
+
+
+def test_the_first_batch_of_a_query_teaches_nothing() -> None:
+    """It makes Spark's plan, for seconds."""
+    assert pace.first(WANTED, MOST, 8_000).after(8_000, 9_000.0).rows == 8_000
+
+
+@pytest.mark.parametrize(("fixed", "wanted"), [(1.0, 0.5), (0.45, 0.5), (4.0, 0.6)])
+def test_a_wish_below_what_a_batch_costs_ends_at_batches_that_are_worth_it(
+    fixed: float, wanted: float
+) -> None:
+    """They would shrink to one row: half of a batch's time is for its rows."""
+    a_row, paced = 1e-5, pace.first(wanted, MOST)
+    for _ in range(40):
+        paced = paced.after(paced.rows, fixed + paced.rows * a_row)
+    assert paced.rows * a_row == pytest.approx(fixed, rel=0.05)
+    assert paced.shortest == pytest.approx(2 * fixed, rel=0.05)
+
+
+def test_a_wish_that_can_be_met_is_no_warning() -> None:
+    paced = pace.first(WANTED, MOST)
+    for _ in range(20):
+        paced = paced.after(paced.rows, 0.3 + paced.rows * 1e-4)
+    assert paced.shortest is None
+
+
+def test_a_failure_makes_the_next_query_begin_smaller() -> None:
+    assert _warm(50_000).rows_after_failure == 25_000
+    assert _warm(1_200).rows_after_failure == pace.FIRST_ROWS
+    assert _warm(300).rows_after_failure == 300
 
 
 # -- in a stream -----------------------------------------------------------------------------------
@@ -92,8 +127,18 @@ def test_batches_follow_the_pace(
         ranges = [end - first for first, end in row["queues"][0]["rows"].values()]
         read.append(max(ranges))
         limits.append(row["state"]["limit"])
-    assert limits[:4] == [10, 40, 160, 200]
-    assert read[:3] == [10, 40, 160]
+    assert limits[:5] == [10, 10, 40, 160, 200]
+    assert read[:4] == [10, 10, 40, 160]
+    assert stream.is_exact()
+
+
+@pytest.mark.spark
+def test_a_backlog_is_read_without_pauses(stream_of: StreamOf) -> None:
+    """Spark's trigger alone would wait an hour before the second batch."""
+    stream = stream_of("transactional")
+    stream.configure(connector=OWN, trigger_seconds=3600.0, max_rows_per_partition=100)
+    stream.send(1_000)
+    stream.drain()
     assert stream.is_exact()
 
 
@@ -119,6 +164,4 @@ def test_spyts_source_knows_no_pace(stream_of: StreamOf) -> None:
 
     stream = stream_of("transactional")
     stream.configure(connector=SPYT, batch_seconds=20.0)
-    assert choose_connector.line(stream.spark, stream.settings).endswith(
-        "batch_seconds has no effect with it"
-    )
+    assert "batch_seconds has no effect" in choose_connector.line(stream.spark, stream.settings)

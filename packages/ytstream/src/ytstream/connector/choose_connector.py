@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..schema.columns import Column
 from ..settings.job_settings import OWN, SPYT, Settings
-from .compile_java import OUTPUT, PACE, REPLAY, SOURCE, unavailable
+from .compile_java import BACKLOG_CLOCK, OUTPUT, PACE, REPLAY, SOURCE, unavailable
 from .java import Java, class_name, each
 from .spark_plan import execution_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 #: What ``readStream.format()`` takes for SPYT's source.
@@ -43,8 +44,11 @@ def line(spark: SparkSession, settings: Settings) -> str:
     said = f"connector: {name}"
     if problem:
         said += f", since the job's own does not run here: {problem}"
-    if name == SPYT and settings.batch_seconds is not None:
-        said += "; batch_seconds has no effect with it"
+    if name == SPYT:
+        most = settings.max_rows_per_partition / settings.trigger_seconds
+        said += f"; it reads at most {most:.0f} rows/s of each tablet"
+        if settings.batch_seconds is not None:
+            said += ", and batch_seconds has no effect"
     return said
 
 
@@ -56,6 +60,14 @@ def source_format(spark: SparkSession, settings: Settings) -> str:
 def set_pace(settings: Settings, rows: int, java: Java) -> None:
     """Let the next batches read up to so many rows of each partition; 0: as the settings say."""
     java[f"{PACE}.set"](settings.consumer, rows)
+
+
+def skip_pauses(query: StreamingQuery, settings: Settings, java: Java) -> None:
+    """Let the query's batches begin at once while rows wait that the last one was too small for.
+
+    Called in a batch of the query. Only our own source says whether rows wait.
+    """
+    java[f"{BACKLOG_CLOCK}.set"](query._jsq.streamingQuery(), settings.consumer)
 
 
 @contextmanager

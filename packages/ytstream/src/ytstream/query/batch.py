@@ -26,7 +26,7 @@ from yt.common import YtError
 
 from ..cluster.client import cluster_name, explanation, first_line
 from ..connector.callback import Callback
-from ..connector.choose_connector import set_pace
+from ..connector.choose_connector import set_pace, skip_pauses
 from ..connector.pyspark_internals import of_execution
 from ..connector.spark_batch import planned_by
 from ..connector.spark_plan import metrics
@@ -130,6 +130,8 @@ class Batch:
     refused: TabletOverflow | None = None
     #: How large the next batch may be; None: as large as the settings say.
     pace: Pace | None = None
+    #: Whether the next batch begins at once where rows wait that this one was too small for.
+    skips_pauses: bool = False
     #: Hears whether `stop` asks this process to end.
     stop: StopSignal = field(default_factory=StopSignal)
     #: Set when the query is to end: the batch under way is the last one.
@@ -148,6 +150,14 @@ class Batch:
     def again(self) -> RejectedRowsWriter:
         """What reads rejected rows a second time."""
         return RejectedRowsWriter(self.context, self.tablets)
+
+    @cached_property
+    def _started(self) -> StreamingQuery:
+        """The query that calls this function, from here on without pauses in a backlog."""
+        query = self.query.result(_START_SECONDS)
+        if self.skips_pauses:
+            skip_pauses(query, self.context.settings, self.tablets.java)
+        return query
 
     def callback(self, spark: SparkSession) -> Callback:
         """Return what Spark takes to call this object."""
@@ -218,7 +228,7 @@ class Batch:
 
     def _handed_over(self, rows: DataFrame, number: int) -> MicroBatch:
         started = datetime.now(UTC)
-        plan, ends = planned_by(self.query.result(_START_SECONDS), number)
+        plan, ends = planned_by(self._started, number)
         transaction = self._spyts(number)
         return MicroBatch(number, self._name(number), rows, plan, ends, transaction, started)
 

@@ -120,9 +120,11 @@ def start(
     epoch: Epoch,
     refused: TabletOverflow | None = None,
     stop: StopSignal | None = None,
+    rows_at_first: int = 0,
 ) -> tuple[StreamingQuery, Batch]:
     """Start the query of ``epoch``; return it, and the function that it calls for each micro-batch.
 
+    With `batch_seconds` its first batch reads up to ``rows_at_first`` of a partition; 0: not known.
     The trigger is always a processing time: SPYT's source does not support AvailableNow.
     """
     settings = context.settings
@@ -135,10 +137,10 @@ def start(
     # Spark wants the function before there is a query.
     started: Future[StreamingQuery] = Future()
     once = uncounted(flow.rows, settings.queues)
-    pace = _pace(flow.rows.sparkSession, context, tablets)
+    pace = _pace(flow.rows.sparkSession, context, tablets, rows_at_first)
     batch = Batch(
         own, tablets, epoch, flow.outputs, static_tables, started, disk, once, refused, pace,
-        stop or StopSignal(),
+        in_use(flow.rows.sparkSession, settings)[0] == OWN, stop or StopSignal(),
     )  # fmt: skip
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
     values = {**context.values, "checkpoint_uri": folder}
@@ -160,12 +162,14 @@ def start(
     return query, batch
 
 
-def _pace(spark: SparkSession, context: JobContext, tablets: Tablets) -> paces.Pace | None:
+def _pace(
+    spark: SparkSession, context: JobContext, tablets: Tablets, rows: int
+) -> paces.Pace | None:
     """Return the pace of the query's batches, which its first one heeds; None without one."""
     settings = context.settings
     if in_use(spark, settings)[0] != OWN:
         return None
     wanted = settings.batch_seconds
-    pace = None if wanted is None else paces.first(wanted, settings.max_rows_per_partition)
+    pace = None if wanted is None else paces.first(wanted, settings.max_rows_per_partition, rows)
     set_pace(settings, pace.rows if pace else 0, tablets.java)
     return pace

@@ -34,6 +34,8 @@ from ..errors import (
 )
 from ..errors.error_codes import ErrorCode
 from ..job import Job, JobContext
+from ..ledger import batch_history
+from ..ledger.ledger_rows import Head, limit_of
 from ..ledger.offsets import Queue
 from ..ledger.positions import read_head
 from ..log import Event, GrowthThresholds, say, warn
@@ -53,6 +55,7 @@ from .batch_outcome import failed_of, last_report
 from .idle_signal import IdleSignal
 from .operation_note import OperationNote
 from .outage_log import OutageLog
+from .pace import Pace
 from .progress import ProgressMonitor
 from .stall_watchdog import LOOK_SECONDS, Watchdog, finished_tasks
 from .stop_signal import StopSignal
@@ -110,6 +113,8 @@ class QueryRunner:
     reference: DataFrame | None = None
     #: A batch that the cluster has refused; the next query reads its keys.
     refused: TabletOverflow | None = None
+    #: How many rows of a partition the next query's first batch may read; 0: the ledger says it.
+    rows_at_first: int = 0
     #: The queues as the last start has found them.
     queues: tuple[Queue, ...] = ()
     #: What the log has said of figures that grow.
@@ -176,14 +181,27 @@ class QueryRunner:
             warn(f"recovery: {note}")
         refused, self.refused = self.refused, None
         flow = pipeline.flow_of(self.spark, self.context, self.read_reference())
+        rows = self.rows_at_first or self._rows_of_last_batch(begun.head)
         query, batch = pipeline.start(
-            flow, self.context, self.tablets, self.epoch, refused, self.stop
+            flow, self.context, self.tablets, self.epoch, refused, self.stop, rows
         )
         try:
             self._follow(query, batch)
+            self.rows_at_first = batch.pace.rows if batch.pace else 0
+        except RestartableError:
+            self.rows_at_first = batch.pace.rows_after_failure if batch.pace else 0
+            raise
         finally:
             _end(query)
             batch.release()
+
+    def _rows_of_last_batch(self, head: Head) -> int:
+        """Return what the last batch of the process before was allowed to read; 0: not known."""
+        settings = self.context.settings
+        if settings.batch_seconds is None:
+            return 0
+        found = batch_history.newest(self.context.client, settings.ledger, head, 1)
+        return limit_of(found[0]) if found else 0
 
     def hear_stop(self) -> None:
         """Ask the ledger whether this process has to end; a cluster that is away says nothing."""
@@ -240,7 +258,9 @@ class QueryRunner:
         ]
         end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
         while query.isActive:
-            self.has_progressed |= monitor.report()
+            if monitor.report():
+                self.has_progressed = True
+                self._warn_of_pace(batch.pace)
             first_look.is_over |= self.has_progressed
             for tick in periodic:
                 tick(time.monotonic())
@@ -266,6 +286,15 @@ class QueryRunner:
             self._await_end(query, batch)
             raise RestartableError("the query ended by itself")
         batch.static_tables.publish(client, settings, math.inf)
+
+    def _warn_of_pace(self, pace: Pace | None) -> None:
+        """Say that no batch can be as short as `batch_seconds` wants it."""
+        least = pace.shortest if pace else None
+        if pace and least and self.said.is_new("the shortest batch", round(least * 1000), 1):
+            warn(
+                f"batch_seconds = {pace.seconds:g} cannot be met: half of a batch of {least:.1f} s "
+                f"is spent whatever it reads, so batches read {pace.rows} rows of each tablet"
+            )
 
     def _await_end(self, query: StreamingQuery, batch: Batch) -> None:
         """Raise what has ended the query; JobError for a batch too large for an output's tablets.

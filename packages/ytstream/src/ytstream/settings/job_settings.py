@@ -99,13 +99,15 @@ class Settings:
     start_from: str = field(default="earliest", metadata=one_of("earliest", "latest"))
     #: What to do if rows were trimmed before the job read them: stop, or skip them.
     on_data_loss: str = field(default="fail", metadata=one_of("fail", "skip"))
-    #: How often a micro-batch starts.
+    #: How often a micro-batch starts. With `connector = "own"` the next one starts at once while
+    #: more rows wait than a batch may read.
     trigger_seconds: float = field(default=5.0, metadata=_TRIGGER)
     #: The most rows of each queue tablet in one micro-batch.
     max_rows_per_partition: int = field(default=20_000, metadata=whole(1, 10_000_000))
     #: How long a micro-batch should take. Each batch then reads as many rows as that takes, up to
-    #: `max_rows_per_partition`. A start begins with 1,000 rows of each tablet. Needs
-    #: `connector = "own"`. Without it, each batch reads all waiting rows up to the limit.
+    #: `max_rows_per_partition`. The first start begins with 1,000 rows of each tablet, a later one
+    #: where the last batch was. Needs `connector = "own"`. Without it, each batch reads all waiting
+    #: rows up to the limit.
     batch_seconds: float | None = field(default=None, metadata=_BATCH_SECONDS)
     #: How many rows one write request brings to one tablet. Without it, the runtime computes it
     #: from the number of tablets.

@@ -13,9 +13,18 @@ import tech.ytsaurus.spyt.streaming.YtQueueOffsetProvider$;
 final class Offsets implements YtQueueOffsetProvider {
   /** Where the last batch of this query has moved the consumer, in its transaction; a failed commit ends the query. */
   private YtQueueOffset moved;
+  /** The ends of the queue as SPYT has asked for them last; null if it got no answer. */
+  private YtQueueOffset most;
 
   public Try getMaxOffset(String cluster, String queue, CompoundClient yt) {
-    return YtQueueOffsetProvider$.MODULE$.getMaxOffset(cluster, queue, yt);
+    Try asked = YtQueueOffsetProvider$.MODULE$.getMaxOffset(cluster, queue, yt);
+    most = asked.isSuccess() ? (YtQueueOffset) asked.get() : null;
+    return asked;
+  }
+
+  /** Return whether the queue has rows beyond a batch that was planned with these ends. */
+  boolean goBeyond(Object planned) {
+    return most != null && planned instanceof YtQueueOffset && !((YtQueueOffset) planned).$greater$eq(most);
   }
 
   /**

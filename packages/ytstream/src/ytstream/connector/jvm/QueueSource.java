@@ -20,18 +20,27 @@ final class QueueSource extends YtStreamingSource {
   private final SQLContext context;
   private final String consumer;
   private final String queue;
+  private final Offsets offsets;
 
   QueueSource(SQLContext context, String consumer, String queue, YtStreamingSource plain, Map options) {
-    super(context, consumer, queue, plain.schema(), options, new Offsets(), plain.yt());
+    this(context, consumer, queue, plain, options, new Offsets());
+  }
+
+  private QueueSource(
+      SQLContext context, String consumer, String queue, YtStreamingSource plain, Map options, Offsets offsets) {
+    super(context, consumer, queue, plain.schema(), options, offsets, plain.yt());
     this.context = context;
     this.consumer = consumer;
     this.queue = queue;
+    this.offsets = offsets;
   }
 
   /** SPYT cuts each partition at the limit that Spark hands over (YtStreamingSource.latestOffset). */
   public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
       org.apache.spark.sql.connector.read.streaming.Offset start, ReadLimit option) {
-    return super.latestOffset(start, Pace.of(consumer, option));
+    org.apache.spark.sql.connector.read.streaming.Offset end = super.latestOffset(start, Pace.of(consumer, option));
+    BacklogClock.planned(consumer, queue, offsets.goBeyond(end));
+    return end;
   }
 
   public Dataset getBatch(Option start, Offset end) {
