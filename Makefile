@@ -110,9 +110,9 @@ LIMIT := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 # Marks of what `make test-all` alone runs; pyproject.toml says what each means.
 ALL_ONLY := journey or other_spark or thorough
 
-# Four workers, each with a JVM of its own, beside the JVMs that tests start and kill.
-test: setup installed-tools test-quick ## the tests of a contributor, linters included, on the default Spark
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(slow or spark) and not ($(ALL_ONLY))"
+# One run: four workers, each of which collects the tests and has a JVM of its own.
+test: setup installed-tools ## the tests of a contributor, linters included, on the default Spark
+	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "not ($(ALL_ONLY))"
 
 test-all: setup-all test journeys ## all tests: those of the other Spark versions and the long ones, too
 	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(other_spark or thorough) and not journey" --ignore tests/faults/operations
@@ -192,5 +192,7 @@ JAVA := $(shell sed -n 's/.*"java", "\([0-9]*\)".*/\1/p' local_extensions/versio
 include templates/make/environment.mk
 # Another Spark's, as a rule; the generated Makefile has its own.
 unexport PYTHONPATH
+# Set in many containers. Each of the hundreds of Pythons of a run would compile pandas again.
+unexport PYTHONDONTWRITEBYTECODE
 include templates/make/prerequisites.mk
 include templates/make/packages.mk

@@ -47,6 +47,7 @@ def test_the_page_has_every_rule() -> None:
     assert dict(rules) == {rule.name: rule.rows for rule in RULES.values()}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_beside_an_old_job_it_needs_neither_spark_nor_spyt(tmp_path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")

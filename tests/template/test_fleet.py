@@ -46,6 +46,7 @@ def changed(bare: Path, file: str, old: str, new: str) -> None:
     git(clone, "push", "--quiet")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_fleet_is_updated_and_a_conflict_is_refused(
     tmp_path: Path, template: Path, capsys: pytest.CaptureFixture[str]

@@ -160,6 +160,7 @@ def test_a_configuration_that_loses_nothing_is_accepted(tmp_path: Path) -> None:
     assert dropped({"other": 1, "license": "MIT", "ci": ["github", "none"]}, {}) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_cruft_keeps_them_at_an_update(tmp_path: Path, template: Path) -> None:
     file = configuration(tmp_path, **ANSWERS)

@@ -158,6 +158,7 @@ def sources(request: pytest.FixtureRequest, index: Path, tmp_path: Path) -> dict
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_sources_are_built_with_the_locked_backend_and_wheels_come_last(
     project: Path, tmp_path: Path, sources: dict[str, str]

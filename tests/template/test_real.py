@@ -158,6 +158,7 @@ def test_without_docker_one_line_says_how_to_name_a_cluster(tmp_path: Path) -> N
     assert not (tmp_path / "report").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_an_answer_that_differs_is_in_the_report_and_changes_the_exit_code(tmp_path: Path) -> None:
     case = f"{CASE}[http]"

@@ -43,6 +43,7 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_version_runs_over_the_rows_of_each_batch(

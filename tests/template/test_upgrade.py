@@ -100,6 +100,7 @@ def change(template: Path) -> None:
     git(template, "commit", "--quiet", "--all", "--message", "a change of each kind")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_project_gets_a_change_and_keeps_its_own(tmp_path: Path, template: Path) -> None:
     answers = {"queue_paths": "//b/q //a/q", "author": 'О\'Нил "x"'}
@@ -188,6 +189,7 @@ def test_a_conflict_is_marked_and_lint_refuses_it(tmp_path: Path, template: Path
     assert "A merge left these" in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("has_git", [False, True])
 def test_lint_refuses_a_change_that_git_cannot_merge(
@@ -216,6 +218,7 @@ def conflicts(project: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=project, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_linked_project_is_updated_from_the_commit_it_records(
     tmp_path: Path, template: Path
@@ -276,6 +279,7 @@ def test_a_refusal_under_cruft_is_one_message_with_a_command_that_works(
     assert requirement("pyspark", "3.5") in (project / "pyproject.toml").read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_an_option_that_comes_with_the_new_commit_is_given_to_it(
     tmp_path: Path, template: Path

@@ -134,6 +134,7 @@ def _await(line: str, job: subprocess.Popen[bytes], log: Path) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_job_runs_from_the_archive_alone(

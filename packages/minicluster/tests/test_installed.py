@@ -56,6 +56,7 @@ def _run_code(code: str) -> str:
     ).stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_alone_in_an_empty_environment_it_serves_http_and_says_what_rpc_needs(
     tmp_path: Path,

@@ -32,6 +32,7 @@ def test_no_fault_breaks_the_protocol(guarantee: str, job: str, connector: str) 
     assert not result.wrong, told(result)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("guarantee", "job"),
     [

@@ -622,6 +622,7 @@ def test_a_cluster_that_goes_away_while_files_are_uploaded_is_one_line(
     assert [one["id"] for one in running_now if one["state"] not in operation.FINAL] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_spark_submit_itself_says_that_a_proxy_went_away_while_it_uploads(
     context: JobContext, running: minicluster.Running, repository: Path

@@ -106,6 +106,7 @@ def test_the_commits_reply_is_lost(
     assert stream.is_exact() == fixed
 
 
+@pytest.mark.thorough
 def test_the_commits_reply_is_lost_and_rows_are_trimmed(
     stream_of: StreamOf, cluster: Running
 ) -> None:

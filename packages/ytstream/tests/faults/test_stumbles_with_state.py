@@ -57,6 +57,7 @@ def _said(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
     return [line for line in caplog.messages if line.startswith(words)]
 
 
+@pytest.mark.thorough
 @for_each
 def test_a_cluster_that_stumbles_is_waited_for(
     stream: Stream, cluster: Running, caplog: pytest.LogCaptureFixture

@@ -97,6 +97,7 @@ def _named(rows: DataFrame) -> dict[str, DataFrame]:
     return {"output": rows, "named": named}
 
 
+@pytest.mark.thorough
 def test_each_output_that_is_too_small_is_named(
     stream_of: StreamOf, cluster: Running, small: None
 ) -> None:

@@ -99,6 +99,7 @@ def test_a_queue_comes_in_front_where_a_batch_was_planned(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_a_queue_in_front_of_a_planned_batch_needs_two_entries_with_its_sources(
     stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_queue_is_renamed(stream_of: StreamOf, guarantee: str, processing: str
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_late_rows_of_a_queue_that_joins_are_left_out_with_consent(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "window")
     stream.send(3_000)

@@ -143,6 +143,7 @@ def _ahead(stream: Stream, clock: str) -> int:
     return last
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_fixed", [True, False], ids=["fixed", "bare"])
 def test_both_readings_take_the_batchs_time(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, is_fixed: bool
@@ -278,6 +279,7 @@ def test_rows_that_transform_reads_twice_are_rejected_once(stream_of: StreamOf) 
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_a_queue_without_new_rows_is_not_read_again(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "deduplicate", 2, rejects=True)
     for queues in ((0,), (1,), (0, 1)):
@@ -359,6 +361,7 @@ def test_late_rows_are_in_the_ledger_and_end_the_job(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_late_rows_of_few_groups_are_counted_each(stream_of: StreamOf) -> None:
     """Spark counts them after those of one group and one task have become one."""
     stream = stream_of("transactional", "window")
@@ -410,6 +413,7 @@ def _without_repeats(rows: DataFrame) -> DataFrame:
     return _bids(_marked(rows).dropDuplicatesWithinWatermark(["event_id"]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("transform", "late"),
     [

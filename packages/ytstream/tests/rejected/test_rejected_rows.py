@@ -152,6 +152,7 @@ def test_a_queue_may_use_the_names_of_the_output(rejecting: Rejecting, queues: i
     assert _differences(sent, _rows(stream, "output")) == {}
 
 
+@pytest.mark.thorough
 def test_a_long_row_comes_back(rejecting: Rejecting) -> None:
     stream = rejecting(TEXTS, {"too long": "length(text) > 100"})
     sent = [{"id": "long", "text": "ы" * 5_000_000}, {"id": "short", "text": "a"}]

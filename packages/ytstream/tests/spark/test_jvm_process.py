@@ -177,6 +177,7 @@ def _kill_group(process: subprocess.Popen[Any]) -> None:
         return
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_driver_as_on_a_cluster_commits_and_stops(

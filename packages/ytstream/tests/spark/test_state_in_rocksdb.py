@@ -228,6 +228,7 @@ def test_the_state_of_one_key_is_read_as_a_table(stream_of: StreamOf) -> None:
     assert row["value"]["count"] == wanted["bids"]
 
 
+@pytest.mark.thorough
 def test_totals_with_a_lifetime_leave_the_state(stream_of: StreamOf) -> None:
     """The way of docs/howto.md: a window among the keys ends with the watermark."""
     stream = stream_of("transactional", "aggregate")
@@ -253,6 +254,7 @@ def test_totals_with_a_lifetime_leave_the_state(stream_of: StreamOf) -> None:
     assert keys <= (head_of(stream).state_rows or 0) <= 3 * keys
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("batches", "keys", "limit"),
     [(24, 1_000, 8), pytest.param(200, 30_000, 32, marks=pytest.mark.journey)],

@@ -57,6 +57,7 @@ def _odd(stream: Stream, rows: list[dict[str, Any]]) -> None:
     stream.sent = before
 
 
+@pytest.mark.thorough
 @for_each
 def test_late_rows_and_rows_from_the_future_are_left_out_and_counted(
     stream_of: StreamOf, said: Said, guarantee: str, processing: str
