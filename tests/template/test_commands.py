@@ -117,7 +117,7 @@ PROJECTS = (
     r"|(provision|check|migrate|stop|status|run) +CONFIG.*)"
 )
 OURS = (
-    r"make (test|real( PROXY=.*)?|lint|lint test site audit|demo.*|test-quick|dist"
+    r"make (test|real( PROXY=.*)?|lint|lint test-all site audit|demo.*|test-quick|dist"
     r"|proof( (ONLY='CASE'|SAMPLE=200|LIST=1))?)"
 )
 LEFT_OUT = {

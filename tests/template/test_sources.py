@@ -180,3 +180,14 @@ def test_no_path_of_one_machine_is_in_the_files() -> None:
     machine = re.compile(r"""["'` =(]/(root|work|tmp|Users|home/[a-z]+)/[A-Za-z0-9._-]""")
     for path in sources(".py", ".toml", ".md", ".yml", ".yaml", ".mk", ".json"):
         assert not machine.search(path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("templates/*/expected.py")), ids=relative)
+def test_the_expected_rows_are_plain_python(path: Path) -> None:
+    """An oracle that asks the runtime, or Spark, agrees with it, right or wrong."""
+    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    named = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    named += [str(node.module) for node in froms if not node.level]
+    assert {name.partition(".")[0] for name in named} <= sys.stdlib_module_names
+    assert {node.module for node in froms if node.level} <= {"rows"}

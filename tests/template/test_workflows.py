@@ -22,15 +22,16 @@ from ytstream_tools.replay.rehearsal import DIFFERS
 
 OURS = ROOT / ".github/workflows/ci.yml"
 REAL = ROOT / ".github/workflows/real.yml"
+WEEKLY = ROOT / ".github/workflows/weekly.yml"
 PAGES = ROOT / ".github/workflows/pages.yml"
 ZIZMOR, JACTIONLINT = (ROOT / ".venv-tools/bin" / name for name in ("zizmor", "jactionlint"))
 _USES = re.compile(r"uses: (\S+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$", re.MULTILINE)
 
 
-@pytest.fixture(params=["ours", "real", "ci.yml", "release.yml"])
+@pytest.fixture(params=["ours", "real", "weekly", "ci.yml", "release.yml"])
 def workflow(request: pytest.FixtureRequest, generate: Generate) -> str:
     """The text of a workflow."""
-    ours, name = {"ours": OURS, "real": REAL}, request.param
+    ours, name = {"ours": OURS, "real": REAL, "weekly": WEEKLY}, request.param
     made = ours[name] if name in ours else generate(ci="github") / ".github/workflows" / name
     return made.read_text(encoding="utf-8")
 
@@ -84,7 +85,7 @@ def test_a_job_may_read_the_repository_and_nothing_else(workflow: str) -> None:
         assert job["permissions"] == {"contents": "read", **issues}
         (checkout,) = (s for s in job["steps"] if s.get("uses", "").startswith("actions/checkout"))
         assert checkout["with"]["persist-credentials"] is False
-        assert job["timeout-minutes"] <= 120
+        assert job["timeout-minutes"] <= (350 if described["name"] == "weekly" else 120)
     # The token is given to two steps of the release alone, whose environment guards it.
     is_release = described["name"] == "release"
     assert re.findall(r"secrets\.\w+", workflow) == ["secrets.YT_TOKEN"] * 2 * is_release
@@ -175,6 +176,21 @@ def test_the_real_server_is_tried_weekly_by_hand_and_where_it_is_spoken_to() -> 
     assert "github.event_name != 'pull_request'" in issue["if"]
 
 
+def test_each_week_everything_runs_that_make_test_leaves_out() -> None:
+    described: dict[Any, Any] = yaml.safe_load(WEEKLY.read_text())
+    assert described[True].keys() == {"schedule", "workflow_dispatch"}
+    (job,) = described["jobs"].values()
+    targets = job["strategy"]["matrix"]["target"]
+    assert "test-all" in targets
+    makefile = (ROOT / "Makefile").read_text()
+    for target in targets:
+        name, *options = target.split()
+        assert f"\n{name}: " in makefile
+        assert all(f"\n{option.partition('=')[0]} ?=" in makefile for option in options)
+    *_, last = job["steps"]
+    assert (last["run"], last["env"]) == ("make $TARGET", {"TARGET": "${{ matrix.target }}"})
+
+
 def test_the_report_is_an_artifact_of_each_run() -> None:
     described: dict[Any, Any] = yaml.safe_load(REAL.read_text())
     *_, report, upload = described["jobs"]["real"]["steps"]
@@ -184,7 +200,7 @@ def test_the_report_is_an_artifact_of_each_run() -> None:
     assert ROOT / upload["with"]["path"] == written
 
 
-@pytest.mark.parametrize("file", [OURS, REAL], ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [OURS, REAL, WEEKLY], ids=lambda file: file.stem)
 def test_the_versions_of_python_and_java_are_those_of_the_one_list(file: Path) -> None:
     text = file.read_text()
     assert {*re.findall(r'python-version: "(.*)"', text)} == {versions.pin("python")}

@@ -22,6 +22,14 @@ _FAULTS = f"{_TESTS}/faults"
 _RECOVERY = f"{_TESTS}/recovery"
 _QUERY = f"{_TESTS}/query"
 _CONNECTOR = f"{_TESTS}/connector"
+#: Random values of every type, through both connectors.
+_VALUES = f"{_CONNECTOR}/test_connector.py::test_both_write_equal_tables_of_random_values"
+#: A request of a batch fails, and the batch is repeated.
+_REPEATED = (
+    f"{_CONNECTOR}/test_connector.py::test_a_batch_happens_once_where_one_of_several_requests_fails"
+)
+#: A block of rows is sent again.
+_BLOCK = f"{_CONNECTOR}/test_connector.py::test_a_write_that_fails_is_repeated_without_a_new_start"
 
 
 class Edit(NamedTuple):
@@ -116,8 +124,8 @@ LEDGER: Sequence[Mutant] = (
     _mutant(
         "the head is not read in the batch",
         [_EPOCH_IN_BATCH, _NEXT_BATCH, _CONSUMER_IN_BATCH, _FIRST_ROW],
+        f"{_QUERY}/test_batch.py::test_the_consumer_is_moved_forward",
         f"{_FAULTS}/test_older_drivers.py",
-        f"{_QUERY}/test_batch.py",
     ),
     _mutant(
         "the head is read in the first batch of a query and then remembered",
@@ -135,14 +143,14 @@ LEDGER: Sequence[Mutant] = (
     _mutant(
         "the epoch is not verified in the batch",
         _EPOCH_IN_BATCH,
-        f"{_FAULTS}/test_older_drivers.py",
         SEQUENCES,
+        f"{_FAULTS}/test_older_drivers.py",
     ),
     _mutant(
         "a batch may follow any other",
         _NEXT_BATCH,
-        f"{_QUERY}/test_batch.py",
         SEQUENCES,
+        f"{_QUERY}/test_batch.py",
     ),
     _mutant(
         "the head is written after T, in a transaction of its own",
@@ -205,8 +213,8 @@ LEDGER: Sequence[Mutant] = (
     _mutant(
         "the consumer is not compared with the head in a batch",
         _CONSUMER_IN_BATCH,
-        f"{_QUERY}/test_batch.py",
-        f"{_QUERY}/test_where_a_batch_begins.py",
+        f"{_QUERY}/test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_forward_without_spark",
+        f"{_QUERY}/test_batch.py::test_the_consumer_is_moved_forward",
     ),
     _mutant(
         "an idle query's consumer is not compared with the head",
@@ -406,7 +414,7 @@ CONNECTOR: Sequence[Mutant] = (
             "    CompletableFuture[] sent = new CompletableFuture[count];\n"
             "    for (int i = 0; i < count; i++) {\n",
         ),
-        f"{_CONNECTOR}/test_requests.py",
+        f"{_CONNECTOR}/test_requests.py::test_a_batch_makes_few_requests",
     ),
     _mutant(
         "the requests of a partition go to its neighbour",
@@ -415,7 +423,7 @@ CONNECTOR: Sequence[Mutant] = (
             "          .setNewOffset(to[i])\n",
             "          .setNewOffset(to[count - 1 - i])\n",
         ),
-        _CONNECTOR,
+        f"{_CONNECTOR}/test_requests.py::test_a_batch_makes_few_requests",
     ),
     _mutant(
         "an error of a write is ignored",
@@ -424,7 +432,7 @@ CONNECTOR: Sequence[Mutant] = (
             "    result((CompletableFuture) sent.poll());\n",
             "    try { result((CompletableFuture) sent.poll()); } catch (Exception ignored) { }\n",
         ),
-        _CONNECTOR,
+        _REPEATED,
     ),
     _mutant(
         "a task ends before its writes have landed",
@@ -434,7 +442,7 @@ CONNECTOR: Sequence[Mutant] = (
             "    flight.land();\n",
             "      batch.modifyRows(request);\n    }\n",
         ),
-        _CONNECTOR,
+        _REPEATED,
     ),
     _mutant(
         "a block that is sent again leaves its first request out",
@@ -444,7 +452,7 @@ CONNECTOR: Sequence[Mutant] = (
             "          for (Object request : requests.subList(Math.min(1, requests.size() - 1), "
             "requests.size())) sent((Rowset) request);\n",
         ),
-        _CONNECTOR,
+        _BLOCK,
     ),
     _mutant(
         "a block commits without its last request",
@@ -453,7 +461,8 @@ CONNECTOR: Sequence[Mutant] = (
             "        flight.land();\n        Flight.result(own.commit());\n",
             "        Flight.result(own.commit());\n",
         ),
-        _CONNECTOR,
+        _BLOCK,
+        _VALUES,
     ),
     _mutant(
         "the columns of a rowset are taken by their place",
@@ -462,7 +471,7 @@ CONNECTOR: Sequence[Mutant] = (
             "      found[id] = ordinal == null ? -1 : ordinal.intValue();\n",
             "      found[id] = ordinal == null ? -1 : Math.min(id, count - 1);\n",
         ),
-        _CONNECTOR,
+        _VALUES,
     ),
     _mutant(
         "rows that did not come are not missed",
@@ -471,6 +480,7 @@ CONNECTOR: Sequence[Mutant] = (
             "    if (rows == 0 || rows > end - next) {\n",
             "    if (false) {\n",
         ),
+        _VALUES,
         _CONNECTOR,
     ),
     _mutant(
@@ -480,7 +490,8 @@ CONNECTOR: Sequence[Mutant] = (
             "    next += rows;\n    ask();\n",
             "    next = end;\n    ask();\n",
         ),
-        _CONNECTOR,
+        _VALUES,
+        f"{_CONNECTOR}/test_requests.py::test_a_batch_makes_few_requests",
     ),
     _mutant(
         "the rows of a request are counted one too few",
@@ -489,7 +500,7 @@ CONNECTOR: Sequence[Mutant] = (
             "    wire.putLong(0, rows);\n",
             "    wire.putLong(0, rows > 1 ? rows - 1 : rows);\n",
         ),
-        _CONNECTOR,
+        _VALUES,
     ),
     _mutant(
         "a null is written as zero",
@@ -498,7 +509,7 @@ CONNECTOR: Sequence[Mutant] = (
             "        header(i, Wire.NULL, 0);\n        continue;\n",
             "        bits(i, Wire.INT64, 0);\n        continue;\n",
         ),
-        _CONNECTOR,
+        _VALUES,
     ),
     _mutant(
         "the next range that was read ahead is that of its neighbour",
@@ -507,6 +518,8 @@ CONNECTOR: Sequence[Mutant] = (
             "      if (!ahead.has(key(next))) ahead.put(key(next), rows(next));\n",
             "      if (!ahead.has(key(next))) ahead.put(key(next), rows(index));\n",
         ),
+        _VALUES,
+        f"{_CONNECTOR}/test_requests.py::test_a_batch_makes_few_requests",
         _CONNECTOR,
     ),
 )

@@ -14,14 +14,16 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.faults.sequences.driver import BAD, BAD_REST, KEYS
 from tests.faults.sequences.inside import InsideClient
 from tests.faults.sweep.oracle import difference
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.job import JobContext
-from ytstream.settings.job_settings import Settings
+
+if TYPE_CHECKING:
+    from ytstream.job import JobContext
+    from ytstream.settings.job_settings import Settings
 
 
 @dataclass
