@@ -1,6 +1,7 @@
 """`python -m tools.api`: docs/api.md, made of the docstrings and comments of the code itself.
 
-What a job imports is documented where it is written: `#:` above a field, a docstring in a function.
+What a job imports is documented where it is written: `#:` above a field, a docstring in a function
+with the sections Args, Returns and Raises.
 """
 
 from __future__ import annotations
@@ -95,11 +96,9 @@ def page() -> str:
         *_functions(RUNTIME / "declaration/latest_per_key.py", ["latest"], "##"),
         *_functions(RUNTIME / "declaration/checked_state.py", ["checked_state"], "##"),
         *_functions(RUNTIME / "connector/json_of.py", ["json_of"], "##"),
-        "## `JobError`",
-        _code(_signature(_method(errors, "JobError", "__init__"), "JobError")),
-        f"{_doc(_find(errors, 'JobError'))}\n\n{ERRORS}",
+        f"## `JobError`\n\n{_error(errors, 'JobError')}\n\n{ERRORS}",
         f"### Error codes\n\n{_codes()}",
-        f"## `RestartableError`\n\n{_doc(_find(errors, 'RestartableError'))}",
+        f"## `RestartableError`\n\n{_error(errors, 'RestartableError')}",
         f"## Sample\n\n{_doc(_find(sample, 'Sample'))}",
         "```python\nfrom ytstream.demo.sample import Sample\n```",
         _fields(sample, Sample),
@@ -147,7 +146,20 @@ def _doc(node: ast.ClassDef | ast.FunctionDef) -> str:
     text = ast.get_docstring(node)
     if not text:
         raise LookupError(f"{node.name} has no docstring")
-    return _markdown(cleandoc(text))
+    return _markdown(_SECTION.sub(_section, cleandoc(text)))
+
+
+#: Args, Returns and Raises, each with its indented lines.
+_SECTION = re.compile(r"^(Args|Returns|Raises):\n((?: {4}.*\n?)+)", re.MULTILINE)
+
+
+def _section(found: re.Match[str]) -> str:
+    """Return a section of a docstring as Markdown: what it describes is a list."""
+    kind, text = found[1], cleandoc(found[2])
+    if kind == "Returns":
+        return f"Returns {' '.join(text.split())}.\n"
+    items = re.sub(r"^(\w+): ", "- `\\1`: ", text, flags=re.MULTILINE)
+    return f"{'Arguments' if kind == 'Args' else kind}:\n\n{items}\n"
 
 
 def _markdown(text: str) -> str:
@@ -250,11 +262,12 @@ def _codes() -> str:
         if heading := re.match(r" +# -- (.+?) -+$", line):
             group = heading[1]
         elif comment := re.match(r" +#: (.+)", line):
-            text = _markdown(comment[1])
+            text = f"{text} {comment[1]}".strip()
         elif name := re.match(r" +([A-Z_]+) = auto\(\)", line):
-            found.append((f"`{ErrorCode[name[1]]}`", text, group))
+            found.append((f"`{ErrorCode[name[1]]}`", _markdown(text), group))
+            text = ""
     if [code for code, _, _ in found] != [f"`{code}`" for code in ErrorCode]:
-        raise LookupError(f"{path}: a code without a comment of one line")
+        raise LookupError(f"{path}: a code without a comment")
     return _table(("code", "what is wrong", "who fixes it"), iter(found))
 
 
@@ -271,11 +284,28 @@ def _code(text: str) -> str:
     return f"```python\n{text}\n```"
 
 
+def _described(node: ast.FunctionDef, text: ast.ClassDef | ast.FunctionDef | None = None) -> str:
+    """Return the text of a function. Raises LookupError if it leaves a parameter out."""
+    listed = _SECTION.search(cleandoc(ast.get_docstring(text or node) or ""))
+    described = re.findall(r"^    (\w+): ", listed[2], re.MULTILINE) if listed else []
+    a = node.args
+    names = [one.arg for one in (*a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs)]
+    if described != [name for name in names if name != "self"]:
+        raise LookupError(f"{node.name}: the docstring describes {described}, not {names}")
+    return _doc(text or node)
+
+
 def _functions(path: Path, names: Sequence[str], level: str) -> Iterator[str]:
     for name in names:
         node = _find(path, name)
         assert isinstance(node, ast.FunctionDef)
-        yield f"{level} `{name}`\n\n{_code(_signature(node))}\n\n{_doc(node)}"
+        yield f"{level} `{name}`\n\n{_code(_signature(node))}\n\n{_described(node)}"
+
+
+def _error(path: Path, name: str) -> str:
+    """Return the head and the text of an exception. Its class describes what it is made of."""
+    made = _method(path, name, "__init__")
+    return f"{_code(_signature(made, name))}\n\n{_described(made, _find(path, name))}"
 
 
 def _fixtures() -> str:
@@ -306,7 +336,7 @@ def _testing(module: str) -> Iterator[str]:
     for name in names:
         node = _find(source, name)
         if isinstance(node, ast.FunctionDef):
-            yield f"{_code(_signature(node))}\n\n{_doc(node)}"
+            yield f"{_code(_signature(node))}\n\n{_described(node)}"
             continue
         yield f"`{name}`: {_doc(node)}"
         methods = [

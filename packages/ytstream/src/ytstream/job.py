@@ -202,9 +202,13 @@ class Guarantee(ABC):
 class JobContext:
     """A job on a cluster; made once for a command and handed to every function below it."""
 
+    #: ytsaurus-client, with the proxy and the token of the configuration.
     client: Client
+    #: The configuration: one file of config/.
     settings: Settings
+    #: JOB of job.py.
     job: Job
+    #: The class of the job's guarantee.
     guarantee: Guarantee
     #: The file of the settings, as a person has named it.
     config: Path = DEFAULT_CONFIG

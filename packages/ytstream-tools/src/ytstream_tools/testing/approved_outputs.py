@@ -83,7 +83,13 @@ def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[st
 
 
 def assert_approved(spark: SparkSession, context: JobContext, sample: Sample) -> None:
-    """Fail unless the outputs of the sample rows are those in sample/expected/."""
+    """Fail unless the outputs of the sample rows are those in sample/expected/.
+
+    Args:
+        spark: the session of the fixture
+        context: the job, of the fixture
+        sample: the rows of the project, of the fixture
+    """
     folder, job = root_of(context.job.package) / FOLDER, context.job
     if not folder.is_dir():
         pytest.skip("no output is approved yet: run `make approve`")

@@ -29,12 +29,22 @@ _EMPTY: dict[str, Any] = {
 
 
 def run_through(stream: Stream, folder: Path) -> None:
-    """Let the job read the captured rows. Fail with the error that ends the batch, if any."""
+    """Let the job read the captured rows. Fail with the error that ends the batch, if any.
+
+    Args:
+        stream: the job on a minicluster, of the fixture
+        folder: the folder below tests/captured/ that `capture` made
+    """
     _run(stream, folder)
 
 
 def accepted(stream: Stream, folder: Path) -> None:
-    """Let the job read the captured rows. Fail while REJECT rejects one of them."""
+    """Let the job read the captured rows. Fail while REJECT rejects one of them.
+
+    Args:
+        stream: the job on a minicluster, of the fixture
+        folder: the folder below tests/captured/ that `capture` made
+    """
     stream.configure(reject_limit=1.0)
     count = _run(stream, folder)
     path = stream.settings.outputs.get(REJECTED)

@@ -198,7 +198,10 @@ def assert_exact(
 ) -> None:
     """Fail with the first rows that differ unless nothing is lost and nothing duplicated.
 
-    ``hint`` says what to do then.
+    Args:
+        job: the job, for the keys of its outputs
+        outcomes: the rows that differ, by output, as ``stream.outcomes()`` counts them
+        hint: what to do then
     """
     console = Console(width=120, record=True, file=io.StringIO())
     for name, outcome in outcomes.items():

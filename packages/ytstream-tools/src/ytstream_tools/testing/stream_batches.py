@@ -32,7 +32,15 @@ def stream_outputs(
     """Return the rows of each output after ``batches``, each of them one micro-batch.
 
     Rejected rows do not reach transform(). An output with a key has the newest row of each key.
-    ``folder`` is for temporary files, such as pytest's ``tmp_path``.
+
+    Args:
+        spark: the session of the fixture
+        context: the job, of the fixture
+        folder: for temporary files, such as pytest's ``tmp_path``
+        batches: the rows of each micro-batch, by column, in the values of ytsaurus-client
+
+    Returns:
+        the frame of each output by its name
     """
     outputs = OutputFrames(context)
     schemas: dict[str, StructType] = {}
@@ -73,7 +81,13 @@ def streamed(
 ) -> DataFrame:
     """Return what transform() makes of ``batches``, each of them one micro-batch.
 
-    Rejected rows do not reach transform(). ``folder`` is for temporary files.
+    Rejected rows do not reach transform().
+
+    Args:
+        spark: the session of the fixture
+        context: the job, of the fixture
+        folder: for temporary files, such as pytest's ``tmp_path``
+        batches: the rows of each micro-batch, by column, in the values of ytsaurus-client
     """
     name = "streamed"
     _run(spark, context, folder, batches, lambda to: to.format("memory").queryName(name))

@@ -41,7 +41,16 @@ _ADDED = {
 def events_frame(
     spark: SparkSession, context: JobContext, rows: Iterable[Mapping[str, Any]]
 ) -> DataFrame:
-    """Return ``rows`` as transform() gets them: the columns of QUEUE after those of the source."""
+    """Return ``rows`` as transform() gets them: the columns of QUEUE after those of the source.
+
+    Args:
+        spark: the session of the fixture
+        context: the job, of the fixture
+        rows: rows of a queue, by column, in the values of ytsaurus-client
+
+    Raises:
+        JobError: there is no row, or a value does not fit its column
+    """
     several = len(context.settings.queues) > 1
     names = [*(["queue_id"] if several else []), *context.guarantee.position]
     columns = [*(_ADDED[name] for name in names), *context.job.queue_columns]
@@ -62,7 +71,13 @@ def events_frame(
 def reference_frame(
     spark: SparkSession, context: JobContext, rows: Iterable[Mapping[str, Any]]
 ) -> DataFrame:
-    """Return ``rows`` with the columns of REFERENCE."""
+    """Return ``rows`` with the columns of REFERENCE.
+
+    Args:
+        spark: the session of the fixture
+        context: the job, of the fixture
+        rows: rows of the reference table, by column
+    """
     return _frame(spark, context.job.reference_columns, rows)
 
 
@@ -72,7 +87,20 @@ def output_frames(
     rows: Iterable[Mapping[str, Any]],
     reference: DataFrame | None = None,
 ) -> Frames:
-    """Return the rows of each output, as one micro-batch of ``rows`` would write them."""
+    """Return the rows of each output, as one micro-batch of ``rows`` would write them.
+
+    Args:
+        spark: the session of the fixture
+        context: the job, of the fixture
+        rows: rows of a queue, by column, in the values of ytsaurus-client
+        reference: for a join, the frame of reference_frame()
+
+    Returns:
+        the frame of each output by its name, with "rejected" if the job has REJECT
+
+    Raises:
+        JobError: there is no row, a value does not fit its column, or outputs() is wrong
+    """
     job, outputs, rows = context.job, OutputFrames(context, reference), [*rows]
     events = tagged(events_frame(spark, context, rows), context)
     made = outputs.split(outputs.transformed(tagging.passed(events) if job.reject else events))
@@ -113,7 +141,13 @@ def _rejected(context: JobContext, events: DataFrame) -> dict[str, list[dict[str
 def rejected_frames(
     spark: SparkSession, context: JobContext, rows: Iterable[Mapping[str, Any]]
 ) -> Frames:
-    """Return the rows that REJECT rejects, under "rejected". Without REJECT, return {}."""
+    """Return the rows that REJECT rejects, under "rejected". Without REJECT, return {}.
+
+    Args:
+        spark: the session of the fixture
+        context: the job, of the fixture
+        rows: rows of a queue, by column, in the values of ytsaurus-client
+    """
     job = context.job
     if not job.reject:
         return {}
@@ -139,6 +173,15 @@ def assert_outputs(
     """Fail unless each of ``frames`` has the rows that sample/expected.py makes of ``rows``.
 
     Shows the first rows of each output that differ.
+
+    Args:
+        context: the job, of the fixture
+        sample: the rows of the project, of the fixture
+        rows: rows of a queue, by column, in the values of ytsaurus-client
+        frames: what output_frames() or stream_outputs() made of ``rows``
+
+    Raises:
+        JobError: expected() yields no row of "output", so nothing would be compared
     """
     job = context.job
     wanted = {name: sample.wanted(job, rows, name) for name in frames}
@@ -163,6 +206,15 @@ def assert_rows(
     """Fail unless ``result`` has the output's columns and exactly the rows ``wanted``.
 
     Shows the first rows that differ.
+
+    Args:
+        context: the job, of the fixture
+        result: the rows of the output
+        wanted: how many of each row must be there
+        output: the name of the output
+
+    Raises:
+        JobError: ``wanted`` is empty, so nothing would be compared
     """
     if not wanted:
         raise JobError(

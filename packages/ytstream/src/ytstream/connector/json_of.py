@@ -24,6 +24,9 @@ def json_of(column: Column | str) -> Column:
 
     Read the text with Spark's functions: ``get_json_object``, ``from_json``, or ``parse_json``
     since Spark 4. REJECT and other SQL call the function by the same name.
+
+    Args:
+        column: a column of type `any`, or its name
     """
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F

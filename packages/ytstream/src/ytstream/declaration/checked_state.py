@@ -24,7 +24,11 @@ StateFunction = TypeVar("StateFunction", bound=Callable[..., Any])
 def checked_state(function: StateFunction) -> StateFunction:
     """Wrap the function that you pass to applyInPandasWithState().
 
-    The wrapped function raises TypeError if your function sets a state that does not fit STATE.
+    Args:
+        function: takes a key, the frames of its rows, and the state
+
+    Returns:
+        a function that raises TypeError if yours sets a state that does not fit STATE
     """
     # Python workers get functions of functions whole, so they need nothing of this runtime.
     name = getattr(function, "__name__", type(function).__name__)

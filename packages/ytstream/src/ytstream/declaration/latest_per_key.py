@@ -12,9 +12,13 @@ if TYPE_CHECKING:  # a job can be declared without Spark
 def latest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
     """Return one row for each ``key``: the one with the greatest ``by``. Null is the least.
 
-    If two rows have the same ``by``, it is undefined which one is kept. ``rows`` are the rows of
-    one micro-batch, as outputs() gets them. In a sorted table, a row of a later batch replaces an
-    earlier one with the same key, whatever its ``by``.
+    If two rows have the same ``by``, it is undefined which one is kept. In a sorted table, a row of
+    a later batch replaces an earlier one with the same key, whatever its ``by``.
+
+    Args:
+        rows: the rows of one micro-batch, as outputs() gets them
+        key: the names of the columns that tell rows apart
+        by: the name of the column whose greatest value wins
     """
     from pyspark.sql import functions as F
 

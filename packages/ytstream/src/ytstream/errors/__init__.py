@@ -8,8 +8,10 @@ from .error_codes import ErrorCode
 class JobError(Exception):
     """An error that a person can fix. Commands print it without a traceback and exit with 1.
 
-    ``message`` says what is wrong and where. ``remedy`` says what to do, in one or more lines.
-    ``code`` is for programs: compare it, not the message.
+    Args:
+        message: what is wrong, and where
+        remedy: what to do, in one or more lines
+        code: for programs: compare it, not the message
     """
 
     def __init__(self, message: str, remedy: str = "", *, code: ErrorCode = ErrorCode.USER) -> None:
@@ -25,7 +27,10 @@ class JobError(Exception):
 class RestartableError(Exception):
     """A failure after which the job restarts its query, up to ``most_failures`` times.
 
-    A command that meets it prints ``remedy``.
+    Args:
+        message: what has failed
+        remedy: what to do. A command that meets the error prints it
+        code: for programs: compare it, not the message
     """
 
     def __init__(
