@@ -95,6 +95,8 @@ RAN = {
     "::test_beside_an_old_job_it_needs_neither_spark_nor_spyt",
     r"pip install ('minicluster\[rpc\]'|minicluster)": f"{MINICLUSTER}/test_installed.py"
     "::test_alone_in_an_empty_environment_it_serves_http_and_says_what_rpc_needs",
+    r"yt link --force .*": f"{TOOLS}/reference/test_building.py"
+    "::test_the_link_can_be_switched_back_by_hand",
     r"\. \.venv/bin/activate|sleep 10|python -c 'import time.*|print\(dumps\(.*"
     r"|yt --proxy 127\.0\.0\.1:18080 (insert|select)-rows .*": f"{README}"
     "::test_its_commands_fill_the_queue_of_a_minicluster",
@@ -114,7 +116,7 @@ _TOO_LONG = "a test of all tests, or minutes: CI calls it, and the pieces have t
 PROJECTS = (
     r"make (provision rows status|tables|run|stop|submit(?: REPLACE=1)?|logs FOLLOW=1|rewind .*"
     r"|provision rows CONFIG=.*|lint test demo|adopt .*|preview( .*)?|approve"
-    r"|(provision|check|migrate|stop|status|run) +CONFIG.*)"
+    r"|(provision|check|migrate|stop|status|run|reference) +CONFIG.*)"
 )
 OURS = (
     r"make (test|real( PROXY=.*)?|lint|lint test-all site audit|demo.*|test-quick|dist"

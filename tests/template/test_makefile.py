@@ -27,7 +27,7 @@ OFFERED = {
         "help", "setup", "demo", "real", "test", "adopt", "approve", "preview", "lint", "format",
         "lock", "tables", "confs", "rows",
         "provision", "check", "run", "stop", "drain", "submit", "logs", "status", "why", "metrics",
-        "page", "rewind", "migrate", "replay-rejected", "ops", "outdated",
+        "page", "rewind", "migrate", "replay-rejected", "reference", "ops", "outdated",
     ],
 }  # fmt: skip
 

@@ -83,6 +83,7 @@ ELSEWHERE = {
     f"python -m {PACKAGE} rehearse": f"{TOOLS}/replay/test_rehearsal.py",
     f"python -m {PACKAGE} capture failed": f"{TOOLS}/replay/test_batch_capture.py",
     "make replay-rejected": "packages/ytstream/tests/rejected/test_rejected_rows.py",
+    "make reference FROM=... TO=... KEY=...": f"{TOOLS}/reference/test_building.py",
     "make setup": "tests/template/test_packages.py",
     "make lock": "tests/template/test_packages.py",
     "make test": "tests/template/test_running.py",

@@ -149,7 +149,7 @@ def test_every_target_they_name_exists(project: Path) -> None:
     targets = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
     assert named <= {*targets}
     variables = set(re.findall(r"`make [a-z-]+ ([A-Z]+)=", both(project)))
-    assert variables == {"TO", "COUNT", "REPLACE", "CONFIG"}
+    assert variables == {"TO", "COUNT", "REPLACE", "CONFIG", "FROM"}
     assert all(re.search(rf"^#   {name}=", makefile, re.MULTILINE) for name in variables)
 
 

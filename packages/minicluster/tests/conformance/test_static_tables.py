@@ -10,7 +10,7 @@ import yt.wrapper as yt
 from yt import yson
 from yt.wrapper.driver import make_request
 
-from packages.minicluster.tests.conformance.conftest import make_table
+from packages.minicluster.tests.conformance.conftest import make_table, over_http
 from tests.support.codes import CONCURRENT_TRANSACTION_LOCK_CONFLICT
 
 KEYED = [
@@ -205,3 +205,17 @@ def test_a_table_is_written_in_parallel(client: Any, root: str) -> None:
     rows = [{"n": n, "text": "x" * 100} for n in range(3_000)]
     client.write_table(f"{root}/t", rows)
     assert list(client.read_table(f"{root}/t")) == rows
+
+
+@over_http
+def test_statistics_of_columns_count_the_values_that_are_not_null(client: Any, root: str) -> None:
+    """Source: server test, integration/controller/test_columnar_statistics.py;
+    client/driver/table_commands.cpp, TGetTableColumnarStatisticsCommand"""
+    path = f"{root}/t"
+    schema = [{"name": name, "type": "string"} for name in ("a", "b", "c")]
+    client.create("table", path, attributes={"schema": schema})
+    client.write_table(path, [{"a": "x", "b": "y"}, {"a": "xx"}])
+    (found,) = client.get_table_columnar_statistics([yt.TablePath(path, columns=["a", "b"])])
+    assert found["column_non_null_value_counts"] == {"a": 2, "b": 1}
+    assert found["column_data_weights"] == {"a": 3, "b": 1}
+    assert found.get("legacy_chunk_row_count", 0) == 0

@@ -10,7 +10,7 @@ _NAMES = """
     dump_job_proxy_log erase explain_query externalize finish_distributed_write_session
     generate_timestamps get_in_sync_replicas get_job_fail_context get_job_input
     get_job_input_paths get_job_spec get_job_trace get_query get_query_result
-    get_query_tracker_info get_table_columnar_statistics get_tablet_errors internalize
+    get_query_tracker_info get_tablet_errors internalize
     join_reduce list_operation_events list_queries locate_skynet_share map map_reduce merge
     partition_tables patch_op_spec patch_operation_spec pause_pipeline poll_job_shell
     pull_rows read_blob_table read_journal read_query_result read_table_partition reduce

@@ -18,6 +18,7 @@ from . import (
     page,
     preview,
     real,
+    reference,
     rehearse,
     replay_rejected,
     rows,
@@ -32,6 +33,6 @@ COMMANDS = tuple(
     for module in (
         rows, submit, logs, status, metrics, page, drain, complete_until, capture, rehearse,
         replay_rejected, demo, real, tables, confs, alerts, why,
-        adopt, approve, preview,
+        adopt, approve, preview, reference,
     )
 )  # fmt: skip

@@ -18,7 +18,7 @@ OF_THE_RUNTIME = tuple(module.COMMAND for module in (provision, check, run, stop
 OF_THE_TOOLS = (
     "rows", "submit", "logs", "status", "metrics", "page", "drain", "complete-until", "capture",
     "rehearse", "replay-rejected", "demo", "real", "tables", "confs", "alerts", "why",
-    "adopt", "approve", "preview",
+    "adopt", "approve", "preview", "reference",
 )  # fmt: skip
 #: The entry point of a package that brings further commands: an iterable of Command.
 GROUP = "ytstream.commands"

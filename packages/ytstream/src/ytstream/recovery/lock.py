@@ -7,7 +7,8 @@ refuse, instead of ending the first one.
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 
 from yt.common import YtError
 
@@ -29,11 +30,20 @@ WAIT_SECONDS = 300.0
 _POLL_SECONDS = 0.5
 
 
+@dataclass(frozen=True)
+class Holder:
+    """How an error names another holder, and what to do about it."""
+
+    what: str = "another instance of this job is running"
+    remedy: str = "stop it first (`make stop`, or SIGTERM); nothing was started"
+
+
 class InstanceLock:
     """Holds ``<consumer>.lock``, a child lock of the consumer's folder: no node is made for it."""
 
-    def __init__(self, client: Client, consumer: str) -> None:
+    def __init__(self, client: Client, consumer: str, other: Holder = Holder()) -> None:
         self._client = client
+        self._other = other
         self._folder, _, name = consumer.rpartition("/")
         self._key = f"{name}.lock"
         self._transaction: str | None = None
@@ -65,8 +75,8 @@ class InstanceLock:
                         )
                     elif ping != pings[id_]:
                         raise JobError(
-                            f"another instance of this job is running: {owner}, transaction {id_}",
-                            "stop it first (`make stop`, or SIGTERM); nothing was started",
+                            f"{self._other.what}: {owner}, transaction {id_}",
+                            self._other.remedy,
                             code=ErrorCode.ANOTHER_INSTANCE,
                         )
                     pings[id_] = ping
@@ -168,11 +178,16 @@ class InstanceLock:
             self._client.abort_transaction(transaction)
 
 
-@contextmanager
-def alone(context: JobContext) -> Iterator[None]:
+def alone(context: JobContext) -> AbstractContextManager[None]:
     """Hold the lock that keeps other instances out. Raises JobError when one runs."""
+    return held(context, context.settings.consumer, Holder())
+
+
+@contextmanager
+def held(context: JobContext, path: str, other: Holder) -> Iterator[None]:
+    """Hold the lock of ``path``. Raises JobError when another process holds it and lives."""
     # A client of its own: its pings come from another thread.
-    lock = InstanceLock(connect(context.settings), context.settings.consumer)
+    lock = InstanceLock(connect(context.settings), path, other)
     lock.acquire(warn)
     over = threading.Event()
 

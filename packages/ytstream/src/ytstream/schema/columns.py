@@ -83,7 +83,7 @@ def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
                 "list the key columns first",
                 code=ErrorCode.TABLES,
             )
-        if column.key and not _is_comparable(column.type):
+        if column.key and not is_comparable(column.type):
             raise JobError(
                 f"{where}: a key cannot be of type {spelled(column.type)}",
                 "use a number, a text, a boolean or a time as the key",
@@ -177,7 +177,7 @@ def _column(where: str, entry: Any) -> Column:
     return replace(column, type=type_)
 
 
-def _is_comparable(type_: Any) -> bool:
+def is_comparable(type_: Any) -> bool:
     """Return whether a sorted table may have a key of this type.
 
     The types are those of YTsaurus, "Sorted dynamic tables".

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...control.parameters import IN_ORDER, OPEN, TUNING, only, read
+from ...control.parameters import IN_ORDER, OPEN, TUNING, each, only, read
 from ...core import ids
 from ...core.errors import not_supported
 from ...cypress.ypath import parse_rich
+from ...rows import wire
 from ...rows.named import shown
 from ...rows.rowset import Rowset
+from ...tables.ranges import Reading
 from ...tables.ranges import read_table as read_rows
 from ...tables.static import row_weight_limit
 from ...tables.upload import upload
 from ..arrow_format import Typed
-from ..registry import TABULAR, Invocation, WithParameters, command
+from ..registry import STRUCTURED, TABULAR, Invocation, WithParameters, command
 
 
 @command(
@@ -46,6 +48,42 @@ def read_table(call: Invocation) -> Any:
     if wanted.name == "arrow":
         return WithParameters(Typed(reading.columns, reading.rows), parameters)
     return WithParameters(shown(rowset, positional=wanted.positional), parameters)
+
+
+@command(
+    "get_table_columnar_statistics",
+    parameters={
+        **read("paths transaction_id"),
+        **each("fetcher_mode max_chunks_per_node_fetch enable_early_finish", TUNING),
+        "enable_read_size_estimation": only(False),
+    },
+    output=STRUCTURED,
+    heavy=True,
+)
+def get_table_columnar_statistics(call: Invocation) -> Any:
+    """Count values. Model: nothing is said of the least and the greatest values.
+
+    Source: client/driver/table_commands.cpp, TGetTableColumnarStatisticsCommand.
+    """
+    paths = call.require("paths")
+    return [_statistics(read_rows(call.cluster.tables, path, tx=call.tx)) for path in paths]
+
+
+def _statistics(reading: Reading) -> dict[str, Any]:
+    names = [column.name for column in reading.rowset_columns]
+    weights, counts = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for row in reading.rows:
+        for column, kind, value in wire.values(row):
+            if kind != wire.NULL:
+                counts[names[column]] += 1
+                weights[names[column]] += len(value) if isinstance(value, bytes) else 8
+    return {
+        "column_data_weights": weights,
+        "legacy_chunks_data_weight": 0,
+        "column_non_null_value_counts": counts,
+        "chunk_row_count": len(reading.rows),
+        "legacy_chunk_row_count": 0,
+    }
 
 
 @command(
