@@ -3,8 +3,9 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ytstream import log
 from ytstream.errors import JobError, RestartableError
@@ -12,7 +13,15 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.version import __version__
 
 from . import report_text
-from .checks import batch_reads, spark_confs, state, streams, submit_commands, user_code
+from .checks import (
+    batch_reads,
+    references,
+    spark_confs,
+    state,
+    streams,
+    submit_commands,
+    user_code,
+)
 from .reading import inspected_job
 from .rules import RULES, Finding
 
@@ -72,10 +81,14 @@ def diagnosed(
         *submit_commands.findings(read),
         *batch_reads.findings(read),
     ]
+    asked: Mapping[str, Mapping[str, Any]] = {}
     if proxy is not None:
         from .checks import cluster_tables  # it imports PySpark
 
-        found += cluster_tables.findings(read, proxy)
+        tables = cluster_tables.read(read, proxy)
+        found += cluster_tables.findings(read, tables)
+        asked = tables.found
+    found += references.findings(read, asked)
     return sorted(set(found)), read
 
 

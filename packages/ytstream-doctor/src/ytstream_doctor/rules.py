@@ -341,6 +341,28 @@ _LIST = (
         "documented",
         "The reference table of a join is read by a query of its rows, which sees all of them.",
     ),
+    Rule(
+        "swallowed-lookup", "lost",
+        "A lookup that fails looks like keys that are not there. The rows go on without the "
+        "values, or are skipped, and the batch is committed: nobody reads them again. A tablet "
+        "that moves for some seconds is enough.",
+        "Python's `except` without `raise`; YTsaurus documentation, Dynamic tables (errors of "
+        "lookup_rows)",
+        "derived",
+        "`lookup()` repeats a request that fails. If that does not help, the batch fails, and runs "
+        "again whole.",
+    ),
+    Rule(
+        "large-broadcast", "stalled",
+        "All rows of the table pass through the memory of the driver and of each executor: a "
+        "table that grows ends the job. They are read when the query starts, so later changes of "
+        "the table are not seen. Doctor names tables whose size it does not know, too: with "
+        "--proxy it leaves out those with up to 100,000 rows.",
+        "Spark BroadcastExchangeExec (8 GB, 512 million rows); spark.driver.maxResultSize "
+        "(Spark: 1g); spark.sql.broadcastTimeout (Spark: 300 s)",
+        "source",
+        "`lookup()` reads the keys of each batch from a larger table, and no table whole.",
+    ),
 )  # fmt: skip
 RULES = {rule.name: rule for rule in _LIST}
 

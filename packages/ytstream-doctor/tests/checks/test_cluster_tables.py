@@ -12,6 +12,7 @@ from minicluster import testing as minicluster
 from tests.support.doctor_jobs import IDEMPOTENT, TRANSACTION, TWO_QUEUES, WAYS, Job
 from ytstream.cluster.client import Client
 from ytstream_doctor import command_line
+from ytstream_doctor.checks import references
 
 _PLAIN: list[dict[str, Any]] = [{"name": "amount", "type": "int64"}]
 _KEYS = [
@@ -94,6 +95,23 @@ def test_a_dynamic_table_is_read_whole(
     WAYS[way](replace(IDEMPOTENT, setup=read), tmp_path)
     assert {finding.rule for finding in command_line.diagnosed(tmp_path)[0]} == set()
     assert {finding.rule for finding in command_line.diagnosed(tmp_path, cluster.http)[0]} == found
+
+
+@pytest.mark.parametrize(("rows", "found"), [(3, set()), (4, {"large-broadcast"})])
+def test_a_small_table_may_be_broadcast(
+    rows: int, found: set[str], client: Any, cluster: minicluster.Running, root: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Without a cluster nothing says how large it is."""
+    path = f"{root}/names"
+    client.create("table", path, recursive=True, attributes={"schema": _PLAIN})
+    client.write_table(path, [{"amount": number} for number in range(rows)])
+    session = "SESSION = SparkSession.builder.getOrCreate()\n"
+    read = f'{session}NAMES = F.broadcast(SESSION.read.yt("{path}"))\n'
+    WAYS["script"](replace(IDEMPOTENT, setup=read), tmp_path)
+    monkeypatch.setattr(references, "MOST_ROWS", 3)
+    assert {one.rule for one in command_line.diagnosed(tmp_path)[0]} == {"large-broadcast"}
+    assert {one.rule for one in command_line.diagnosed(tmp_path, cluster.http)[0]} == found
 
 
 def test_a_cluster_that_does_not_answer_is_an_error_in_one_line(

@@ -76,6 +76,35 @@ _PRICES = (
 )
 
 
+_ENRICH = """
+SCHEMA = "id long, name string"
+
+
+def names_of(ids):
+    return list(yt.lookup_rows("//home/shop/names", [{{"id": one}} for one in ids]))
+
+
+def looked_up(ids):
+    try:
+        return names_of(ids)
+    {handled}
+
+
+def enriched(pieces):
+    for piece in pieces:
+        piece["name"] = looked_up(piece["id"])
+        yield piece
+
+
+@F.udf
+def named(amount):
+    return looked_up([amount])
+
+
+"""
+_NAMES = "SESSION = SparkSession.builder.getOrCreate()\n{use}\n"
+
+
 def _prices(how: str, more: str = "") -> dict[str, str]:
     """Return what creates a table and reads it whole."""
     return {"setup": _PRICES.format(how=how.format(path='"//home/shop/prices"'), more=more)}
@@ -359,6 +388,37 @@ FAULTS = [
             **_prices('.format("yt").option("path", {path}).load()'),
             "shell": "yt set //home/shop/prices/@enable_dynamic_store_read %true\n",
         },
+    ),
+    # -- references --------------------------------------------------------------------------------
+    *(
+        Fault(
+            "swallowed-lookup", TRANSACTION,
+            {"helpers": _ENRICH.format(handled=planted), "steps": (step_,)},
+            {"helpers": _ENRICH.format(handled=corrected), "steps": (step_,)},
+        )
+        for step_ in (".mapInPandas(enriched, SCHEMA)", '.withColumn("name", named("amount"))')
+        for planted, corrected in (
+            ("except:\n        return []", "except:\n        raise"),
+            ("except Exception as error:\n        print(error)\n        return []",
+             "except KeyError:\n        return []"),
+            ("except (ValueError, yt.YtError):\n        pass",
+             "except yt.YtError as error:\n        raise ValueError from error"),
+        )
+    ),
+    *(
+        Fault(
+            "large-broadcast", TRANSACTION,
+            {"setup": _NAMES.format(use=planted), "steps": (".where(known)",)},
+            {"setup": _NAMES.format(use=corrected), "steps": (".where(known)",)},
+        )
+        for planted, corrected in (
+            ('names = F.broadcast(SESSION.read.format("yt").load("//home/shop/names"))',
+             'names = SESSION.read.format("yt").load("//home/shop/names")'),
+            ('table = SESSION.read.yt("//home/shop/names")\nnames = F.broadcast(table)',
+             'names = F.broadcast(SESSION.createDataFrame([(1, "a")]))'),
+            ('names = SESSION.sparkContext.broadcast(dict(yt.read_table("//home/shop/names")))',
+             'names = SESSION.sparkContext.broadcast({{1: "a"}})'),
+        )
     ),
 ]  # fmt: skip
 

@@ -17,10 +17,11 @@ from ..reading.inspected_job import InspectedJob
 from ..reading.queries import Query
 from ..reading.syntax import GAP
 from ..rules import Finding, spellings
+from .references import SIZE
 
 _MEMORY = "enable_dynamic_store_read"
 _ATTRIBUTES = (
-    "dynamic", "sorted", "schema", "tablet_count", "treat_as_queue_consumer", _MEMORY,
+    "dynamic", "sorted", "schema", "tablet_count", "treat_as_queue_consumer", _MEMORY, *SIZE,
 )  # fmt: skip
 _COMPOSITE = {"list", "struct", "tuple", "dict", "variant", "decimal"}
 _WRITE = 50_000
@@ -41,11 +42,15 @@ class ClusterTables:
         return self.found.get(path) if isinstance(path, str) else None
 
 
-def findings(job: InspectedJob, proxy: str) -> Iterator[Finding]:
-    """Yield what the cluster's tables show. Raises JobError or OutageError without an answer."""
+def read(job: InspectedJob, proxy: str) -> ClusterTables:
+    """Ask the cluster. Raises JobError or OutageError without an answer."""
     settings = Settings(proxy=proxy, queues=(), consumer="", checkpoint="", ledger="", outputs={})
     with explained(settings):
-        tables = _read(job, connect(settings, patient=False))
+        return _read(job, connect(settings, patient=False))
+
+
+def findings(job: InspectedJob, tables: ClusterTables) -> Iterator[Finding]:
+    """Yield what the cluster's tables show."""
     yield from _consumers(tables)
     yield from _beside(job, tables)
     for query in job.queries:

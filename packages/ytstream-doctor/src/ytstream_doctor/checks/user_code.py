@@ -2,14 +2,14 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from ..reading.dataframes import UNIONS, QueueReader
 from ..reading.inspected_job import InspectedJob
 from ..reading.lost_positions import mentioned, words_of
 from ..reading.queries import Query
-from ..reading.syntax import UNKNOWN, BoundExpression, Context, Step, called
+from ..reading.reached_calls import Use, reached
+from ..reading.syntax import UNKNOWN, BoundExpression, Step, called
 from ..rules import Finding
 
 _RANDOM = {
@@ -43,14 +43,6 @@ _COMPOSITE = {
     "array", "struct", "create_map", "map_from_arrays", "named_struct", "collect_list",
     "collect_set", "from_json", "ArrayType", "StructType", "MapType", "split",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Use:
-    """A call in what happens to the rows."""
-
-    node: ast.Call
-    context: Context
 
 
 def findings(job: InspectedJob) -> Iterator[Finding]:
@@ -140,13 +132,13 @@ def _literals(job: InspectedJob, source: QueueReader) -> set[str]:
     for step in source.steps:
         if step.name in UNIONS:
             break
-        for use in _inside(job, [*(step.call.args if step.call else [])], step.context):
+        for use in reached(job.code, [*(step.call.args if step.call else [])], step.context):
             if called(use.node) == "lit":
                 found.add(_column(job, step, use))
     return found
 
 
-def _column(job: InspectedJob, step: Step, use: _Use) -> str:
+def _column(job: InspectedJob, step: Step, use: Use) -> str:
     if step.name == "withColumn":
         return str(job.code.value(step.argument(0, "colName")))
     outer = job.code.parents.get(use.node)
@@ -173,7 +165,7 @@ def _rows(job: InspectedJob, query: Query) -> Iterator[Finding]:
             yield from _sql(job, use)
 
 
-def _sql(job: InspectedJob, use: _Use) -> Iterator[Finding]:
+def _sql(job: InspectedJob, use: Use) -> Iterator[Finding]:
     for argument in use.node.args:
         text = job.code.value(BoundExpression(argument, use.context))
         if not isinstance(text, str) or (called(use.node) in ("select", "withColumn")):
@@ -227,47 +219,21 @@ def _is_clock_of_python(node: ast.Call) -> bool:
 # -- what happens to the rows ----------------------------------------------------------------------
 
 
-def _uses(job: InspectedJob, query: Query) -> list[_Use]:
+def _uses(job: InspectedJob, query: Query) -> list[Use]:
     """Return the calls on the way of the rows: methods of frames, functions, bodies of UDFs."""
     if not query.is_traced:
         return [
-            _Use(node, job.code.context(node, module))
+            Use(node, job.code.context(node, module))
             for module, node in job.code.walk()
             if isinstance(node, ast.Call) and module.file == query.file
         ]
-    found: dict[ast.Call, _Use] = {}
+    found: dict[ast.Call, Use] = {}
     for step in query.flow.steps:
         if step.call is None:
             continue
-        found[step.call] = _Use(step.call, step.context)
+        found[step.call] = Use(step.call, step.context)
         given = [*step.call.args, *(word.value for word in step.call.keywords)]
         skipped = 1 if step.name in (*UNIONS, "join", "crossJoin", "transform") else 0
-        for use in _inside(job, given[skipped:], step.context):
+        for use in reached(job.code, given[skipped:], step.context):
             found.setdefault(use.node, use)
     return list(found.values())
-
-
-def _inside(job: InspectedJob, nodes: Sequence[ast.AST], context: Context) -> Iterator[_Use]:
-    """Yield the calls in expressions, and in what the names in them stand for."""
-    pending = [(node, context) for node in nodes]
-    seen: set[ast.AST] = set()
-    while pending:
-        node, where = pending.pop(0)
-        if node in seen or where.is_too_deep:
-            continue
-        seen.add(node)
-        pending += [(child, where) for child in ast.iter_child_nodes(node)]
-        if isinstance(node, ast.Call):
-            yield _Use(node, where)
-        if isinstance(node, ast.Name | ast.Attribute):
-            name = node.id if isinstance(node, ast.Name) else node.attr
-            if found := job.code.resolved(node, where):
-                pending.append((found.node, found.context))
-            elif name in job.code.functions and not _is_method(job, node):
-                function, module = job.code.functions[name]
-                pending.append((function, Context(module, function, depth=where.depth + 1)))
-
-
-def _is_method(job: InspectedJob, node: ast.expr) -> bool:
-    """Return whether the name is a method of an expression, not of a module or of the job."""
-    return isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name)
