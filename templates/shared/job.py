@@ -14,6 +14,8 @@ JOB = Job(
     outputs=OUTPUTS,
     transform=transform,
     reject=REJECT,
+    # Rows behind the watermark go to "rejected". With "count" they are only counted.
+    late="reject",
     # Partitions of the state: as many as the executors have cores. The checkpoint fixes the number.
     shuffle_partitions=8,
 )

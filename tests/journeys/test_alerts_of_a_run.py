@@ -217,7 +217,7 @@ def test_every_fault_fires_its_rules_alone(run: Run) -> None:
     run.fired("YtstreamReadUnequalWritten")
 
     run.minute += 25  # the exporter is gone, and the agent with it
-    rules = [*alert_rules.alerts(job.context.job), *alert_rules.cluster_alerts(settings)]
+    rules = [*alert_rules.alerts(job.context.job, settings), *alert_rules.cluster_alerts(settings)]
     run.fired(*(f"{rule.name}Absent" for rule in rules))
 
 

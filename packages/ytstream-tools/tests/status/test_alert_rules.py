@@ -39,8 +39,11 @@ PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8").partition("## Alert
 
 def _rules(processing: str) -> dict[str, dict[str, Any]]:
     """Return the rules of a job by name."""
-    job = example("transactional", processing, rejects=processing == "map").job
-    text = alert_rules.text(job, settings_of(job, "//home/job"), CONFIG)
+    job = example("transactional", processing, rejects=True).job
+    settings = settings_of(job, "//home/job")
+    if job.kind.is_stateful:
+        job, settings = replace(job, late="reject"), replace(settings, late_limit=0.2)
+    text = alert_rules.text(job, settings, CONFIG)
     groups = yaml.safe_load(text)["groups"]
     return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
@@ -268,10 +271,9 @@ def _agentless(play: Play) -> None:
 
 
 _JOB = example("transactional", "map", rejects=True).job
-_TWINS = {f"{rule.name}Absent" for rule in alert_rules.alerts(_JOB)}
-_TWINS_OF_AGENT = {
-    f"{rule.name}Absent" for rule in alert_rules.cluster_alerts(settings_of(_JOB, "//home/job"))
-}
+_SETTINGS = settings_of(_JOB, "//home/job")
+_TWINS = {f"{rule.name}Absent" for rule in alert_rules.alerts(_JOB, _SETTINGS)}
+_TWINS_OF_AGENT = {f"{rule.name}Absent" for rule in alert_rules.cluster_alerts(_SETTINGS)}
 #: The queue agent's rule for a job that reads no more, or too slowly.
 _AGENT = "YtConsumerLagTime"
 #: What happens -> the rules that fire by the end of it.
@@ -305,6 +307,25 @@ def test_a_fault_fires_its_rules_alone(
             played.ask_the_agent()
     text = alert_rules.text(context.job, context.settings, CONFIG)
     fires(tmp_path, text, played.series.values(MINUTES), PLAYS[play], MINUTES - 1)
+
+
+def test_the_rule_of_late_rows_fires_at_half_of_the_limit() -> None:
+    assert _rules("window")["YtstreamLateShare"]["expr"].endswith("> 0.1")
+    assert "YtstreamLateShare" not in _rules("map")
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize(("late", "wanted"), [(9, set[str]()), (11, {"YtstreamLateShare"})])
+def test_the_share_of_late_rows(tmp_path: Path, late: int, wanted: set[str]) -> None:
+    job = replace(example("transactional", "window", rejects=True).job, late="reject")
+    settings = replace(settings_of(job, "//home/job"), late_limit=0.2)
+    text = alert_rules.text(job, settings, CONFIG)
+    series = {
+        series_name("ytstream_up", {"app": job.name}): ["1x40"],
+        series_name("ytstream_rows_read_total", {"app": job.name}): ["0+100x40"],
+        series_name("ytstream_rows_late_total", {"app": job.name}): [f"0+{late}x40"],
+    }
+    fires(tmp_path, text, series, wanted, 30, only="YtstreamLateShare")
 
 
 @pytest.mark.journey

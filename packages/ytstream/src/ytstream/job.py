@@ -55,8 +55,12 @@ PROCESSINGS: Mapping[str, Processing] = {
 }
 #: `max_failed_job_count` of an operation may not be more (YTsaurus, scheduler/config.cpp).
 MOST_FAILURES = 10_000
-#: The output of the rows that REJECT of transform.py keeps out of transform().
+#: The output of the rows that REJECT of transform.py keeps out of transform(), and of late rows.
 REJECTED = "rejected"
+#: Values of `late`.
+COUNT, REJECT = "count", "reject"
+#: The reason of a late row in "rejected".
+LATE = "late"
 #: The commands that need neither Java nor Spark nor the job's code.
 LIGHT = ("status", "why", "logs", "stop", "drain", "metrics")
 #: Said of the checkpoint of a job without state: each start makes a folder
@@ -91,6 +95,9 @@ class Job:
     #: REJECT of transform.py: a SQL condition on the columns of QUEUE for each reason. The first
     #: condition that is true sends the row to "rejected" instead of transform().
     reject: Mapping[str, str] = field(default_factory=dict)
+    #: For jobs with state: what happens to rows that come behind the watermark. "reject" keeps each
+    #: of them in "rejected", with the reason `late` and what it missed. "count" only counts them.
+    late: str = COUNT
     #: For a join: the columns of the reference table, including its key.
     reference: Sequence[Described] = ()
     #: For a join: the most rows that the reference table may have. All of them pass through the
@@ -129,6 +136,16 @@ class Job:
     def package(self) -> str:
         """The Python package of transform()."""
         return self.transform.__module__.partition(".")[0]
+
+    @property
+    def rejects_late(self) -> bool:
+        """Whether rows behind the watermark go to "rejected"."""
+        return self.late == REJECT and self.kind.is_stateful
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the job writes rows to "rejected"."""
+        return bool(self.reject) or self.rejects_late
 
     @cached_property
     def queue_columns(self) -> tuple[Column, ...]:

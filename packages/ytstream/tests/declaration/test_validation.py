@@ -79,6 +79,26 @@ def test_rejected_has_the_columns_that_the_number_of_queues_asks_for(processing:
 def test_rejected_columns_need_reject() -> None:
     job = example("transactional", "window", rejects=True).job
     assert "nothing fills the outputs rejected" in _refused(replace(job, reject={}))
+    verify(replace(job, reject={}, late="reject"))
+
+
+def test_late_rows_need_a_state_an_output_and_a_reason_of_their_own() -> None:
+    job = replace(example("transactional", "window", rejects=True).job, late="reject")
+    verify(job)
+    plain = replace(job, reject={}, outputs={"output": job.outputs["output"]})
+    assert "late=\"reject\" needs an output in OUTPUTS: 'rejected'" in _refused(plain)
+    assert "REJECT['late']: rows behind the" in _refused(replace(job, reject={"late": "price < 0"}))
+    assert 'late=\'drop\': wanted "count" or "reject"' in _refused(replace(job, late="drop"))
+    stateless = replace(example("transactional", "map").job, late="reject")
+    assert "processing map keeps no state, so no row is late" in _refused(stateless)
+
+
+def test_a_limit_of_late_rows_needs_late_rows_that_are_kept() -> None:
+    job = example("transactional", "window", rejects=True).job
+    assert "late_limit needs late=" in _refused_configuration(job, late_limit=0.1)
+    settings = replace(settings_of(job, "//home/job"), late_limit=0.1)
+    job = replace(job, late="reject")
+    verify_configuration(job, settings, guarantee_of(job))
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from ytstream import JobError, RestartableError
 from ytstream.job import REJECTED
 from ytstream.outputs import sink
 from ytstream.rejected import collected, tagging, writer
-from ytstream.rejected.limit import FEW, SkippedRows, verify_limit
+from ytstream.rejected.limit import FEW, SkippedRows, verify_late_limit, verify_limit
 from ytstream_tools.demo.demo_tables import row_count
 from ytstream_tools.replay.rejected_replay import replay
 from ytstream_tools.status.status_text import status
@@ -496,6 +496,8 @@ def test_rows_without_an_event_time_are_counted(stream_of: StreamOf, processing:
             "31 without an event time; reject_limit",
         ),
         (SkippedRows(late=31), 0.2, "or widen the watermark"),
+        # Those that are kept have a limit of their own.
+        (SkippedRows({"odd": 20}, late=31, is_late_kept=True), 0.2, None),
         (SkippedRows({"early": 30}), 0.2, "compare this host's clock, which says 20"),
         # Of several operators with state Spark counts a row more than once.
         (SkippedRows(late=200), 0.9, "reject_limit = 1 in the configuration lets this batch pass"),
@@ -510,6 +512,26 @@ def test_the_limit(found: SkippedRows, limit: float, said: str | None) -> None:
         return
     with pytest.raises(JobError) as caught:
         verify_limit(found, 90, limit, job)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "limit", "said"),
+    [
+        (SkippedRows(late=31, is_late_kept=True), None, None),
+        (SkippedRows(late=FEW, is_late_kept=True), 0.0, None),
+        (SkippedRows(late=31, is_late_kept=True), 0.35, None),
+        (SkippedRows(late=31), 0.0, None),  # reject_limit counts them
+        (SkippedRows(late=31, is_late_kept=True), 0.3, "31 of 90 rows of a micro-batch were late;"),
+        (SkippedRows(late=31, is_late_kept=True), 0.3, "late_limit = 0.35 in the configuration"),
+    ],
+)
+def test_the_limit_of_late_rows(found: SkippedRows, limit: float | None, said: str | None) -> None:
+    if said is None:
+        verify_late_limit(found, 90, limit)
+        return
+    with pytest.raises(JobError) as caught:
+        verify_late_limit(found, 90, limit)
     assert said in str(caught.value)
 
 

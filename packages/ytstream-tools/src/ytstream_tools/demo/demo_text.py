@@ -164,7 +164,7 @@ def show_history(job: Job, result: DemoResult) -> None:
     written = sum(history.rows_written.values())
     if job.processing == "map" and job.split is None:
         parts = " + ".join(map(str, history.rows_written.values()))
-        line += f", {written} written ({parts})" if job.reject else f", {written} written"
+        line += f", {written} written ({parts})" if job.rejects else f", {written} written"
     if result.outcome.rows_out > history.rows_written["output"] and job.processing == "map":
         line += "; the output also holds what the batch that was cut off had written"
     console.print(f"{line}; one query over the ledger:")

@@ -234,7 +234,7 @@ REASON = "$reason"
 
 def is_rejected(job: Job, output: str) -> bool:
     """Return whether the output is the one of rejected rows."""
-    return bool(job.reject) and output == REJECTED
+    return job.rejects and output == REJECTED
 
 
 def compared(job: Job, output: str = "output") -> list[Column]:

@@ -8,6 +8,8 @@ STARTS_PER_HOUR = 3
 FULL_BATCHES = 10
 #: The part of the rows that may be rejected.
 REJECTED_SHARE = 0.05
+#: The part of `late_limit`, above which a batch ends the job.
+LATE_SHARE_OF_LIMIT = 0.5
 #: A state that grows is worth a look from so many rows on.
 LARGE_STATE_ROWS = 100_000
 #: The part of an account's quota above which the cluster soon refuses what the job writes.

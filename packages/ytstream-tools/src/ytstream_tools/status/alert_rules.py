@@ -19,6 +19,7 @@ from .alert_limits import (
     FULL_BATCHES,
     LARGE_STATE_ROWS,
     LATE_SECONDS,
+    LATE_SHARE_OF_LIMIT,
     REJECTED_SHARE,
     STALLED_SECONDS,
     STARTS_PER_HOUR,
@@ -49,7 +50,7 @@ class Alert:
     entry: str = ""
 
 
-def alerts(job: Job) -> Iterator[Alert]:
+def alerts(job: Job, settings: Settings) -> Iterator[Alert]:
     """Yield the rules for what `metrics` serves; skip a rule that this job cannot meet."""
     yield Alert(
         "YtstreamUnreadable", "ytstream_up{SELF} == 0", 5, "critical",
@@ -114,6 +115,18 @@ def alerts(job: Job) -> Iterator[Alert]:
             "batch, the job ends.",
             "ytstream_rows_rejected_total",
         )  # fmt: skip
+    if settings.late_limit is not None and job.rejects_late:
+        part = LATE_SHARE_OF_LIMIT * settings.late_limit
+        yield Alert(
+            "YtstreamLateShare",
+            "sum by (app) (rate(ytstream_rows_late_total{SELF}[15m]))"
+            f" / on (app) rate(ytstream_rows_read_total{{SELF}}[15m]) > {part:g}",
+            5, "warning",
+            f"more than {100 * part:g}% of the rows come behind the watermark",
+            "These rows are in the output `rejected`, with the reason `late`. Above `late_limit` "
+            f"of a batch, {settings.late_limit:g}, the job ends.",
+            "ytstream_rows_late_total",
+        )  # fmt: skip
     if job.kind.is_stateful:
         yield Alert(
             "YtstreamStateGrows",
@@ -176,7 +189,7 @@ def text(job: Job, settings: Settings, config: Path) -> str:
             f"# Of {app}, with the consumer and the figures of {config}:",
             f"# `python -m <package> alerts --config {config}`. Change them to what is normal.",
             "groups:",
-            *_group("ytstream", [*alerts(job)], f"app={app}", "{SELF}", page),
+            *_group("ytstream", [*alerts(job, settings)], f"app={app}", "{SELF}", page),
             *_group(
                 "ytsaurus",
                 [*cluster_alerts(settings)],

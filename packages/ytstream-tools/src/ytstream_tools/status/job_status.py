@@ -12,7 +12,7 @@ from ytstream.cluster import account_usage, operation
 from ytstream.cluster.account_usage import ResourceUsage
 from ytstream.cluster.client import cluster_name, facts
 from ytstream.cluster.operation import Operation, Run
-from ytstream.job import JobContext
+from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.batch_history import LedgerRow
 from ytstream.ledger.ledger_rows import Head, StoreFigures
@@ -94,6 +94,11 @@ class FinishedBatch:
     limit: int = 0
     #: Rows without an event time.
     without_time: int = 0
+
+    @property
+    def is_late_kept(self) -> bool:
+        """Whether its late rows went to `rejected`."""
+        return self.written.get(REJECTED, 0) > sum(self.rejected.values())
 
     @property
     def name(self) -> str:
@@ -218,6 +223,17 @@ class JobStatus:
             for reason, rows in batch.rejected.items():
                 found[reason] = found.get(reason, 0) + rows
         return found
+
+    @property
+    def late(self) -> int:
+        """The late rows of the batches that were looked at."""
+        return sum(batch.late for batch in self.batches)
+
+    @property
+    def are_late_kept(self) -> bool:
+        """Whether the last late rows went to `rejected`."""
+        late = [batch for batch in self.batches if batch.late]
+        return bool(late) and late[-1].is_late_kept
 
 
 def read(context: JobContext) -> JobStatus:

@@ -41,7 +41,7 @@ HELP: Mapping[str, str] = {
     "ytstream_rows_read_total": "Rows that batches have read.",
     "ytstream_rows_written_total": "Rows that batches have written, by output.",
     "ytstream_rows_rejected_total": "Rejected rows, by reason.",
-    "ytstream_rows_late_total": "Rows behind the watermark, which are in no output.",
+    "ytstream_rows_late_total": "Rows behind the watermark: in `rejected`, or in no output.",
     "ytstream_rows_without_event_time_total": "Rows without an event time, not kept out by REJECT.",
     "ytstream_batches_total": "Completed batches.",
     "ytstream_batch_seconds_total": "Seconds that batches have taken.",

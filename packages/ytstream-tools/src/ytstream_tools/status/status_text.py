@@ -92,6 +92,13 @@ def _batches(context: JobContext, found: JobStatus) -> Iterator[str]:
             f"without an event time in the last {counted(len(found.batches), 'batch')}: "
             f"{without_time}; a rule of REJECT keeps such rows in `rejected`"
         )
+    if rows := found.late:
+        read = sum(batch.read for batch in found.batches)
+        where = "in `rejected`" if found.are_late_kept else "only counted"
+        yield (
+            f"late in the last {counted(len(found.batches), 'batch')}: {rows}, "
+            f"{100 * rows / max(read, 1):.1f}% of the rows read; they are {where}"
+        )
     if found.rejected:
         reasons = [f"{rows} {reason}" for reason, rows in sorted(found.rejected.items())]
         yield f"rejected in the last {counted(len(found.batches), 'batch')}: {', '.join(reasons)}"

@@ -112,7 +112,7 @@ def _run(
             .parquet(f"file://{folder}/in/*")
         )
         events = tagged(stream, context)
-        rows = OutputFrames(context).transformed(passed(events) if context.job.reject else events)
+        rows = OutputFrames(context).transformed(passed(events) if context.job.rejects else events)
         query = (
             into(rows.writeStream)
             .outputMode(context.job.kind.output_mode)

@@ -103,7 +103,7 @@ def output_frames(
     """
     job, outputs, rows = context.job, OutputFrames(context, reference), [*rows]
     events = tagged(events_frame(spark, context, rows), context)
-    made = outputs.split(outputs.transformed(tagging.passed(events) if job.reject else events))
+    made = outputs.split(outputs.transformed(tagging.passed(events) if job.rejects else events))
     return {**made, **rejected_frames(spark, context, rows)}
 
 
@@ -116,7 +116,7 @@ def sample_outputs(
     """Return the rows of each output as output_rows() does, with those of "rejected"."""
     outputs = OutputFrames(context, reference)
     events = tagged(events_frame(spark, context, rows), context)
-    passed = tagging.passed(events) if context.job.reject else events
+    passed = tagging.passed(events) if context.job.rejects else events
     made = outputs.split(outputs.transformed(passed))
     found = {name: output_rows(context, frame, name) for name, frame in made.items()}
     return {**found, **_rejected(context, events)}
@@ -131,7 +131,7 @@ def rejected_rows(
 
 def _rejected(context: JobContext, events: DataFrame) -> dict[str, list[dict[str, Any]]]:
     """Return the rejected rows of ``tagged`` events, without the detour by JSON of the table."""
-    if not context.job.reject:
+    if not context.job.rejects:
         return {}
     found = events.filter(F.col(tagging.REASON).isNotNull())
     named = found.withColumnRenamed(tagging.REASON, REASON)
@@ -149,7 +149,7 @@ def rejected_frames(
         rows: rows of a queue, by column, in the values of ytsaurus-client
     """
     job = context.job
-    if not job.reject:
+    if not job.rejects:
         return {}
     events = tagged(events_frame(spark, context, rows), context)
     columns = tagging.columns(events.schema, job, len(context.settings.queues))
@@ -158,7 +158,7 @@ def rejected_frames(
 
 def tagged(events: DataFrame, context: JobContext) -> DataFrame:
     """Return ``events`` with the reason to reject each row, if the job rejects any."""
-    if not context.job.reject:
+    if not context.job.rejects:
         return events
     place = {inner: F.lit(0).cast("long") for inner in INNER_POSITION.values()}
     return tagging.tagged(events.withColumns(place), context)

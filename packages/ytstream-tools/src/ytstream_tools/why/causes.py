@@ -16,6 +16,7 @@ from ytstream.recovery.lock import PING_SECONDS
 from ytstream.text_table import counted, duration
 
 from ..status.alert_limits import (
+    LATE_SHARE_OF_LIMIT,
     REJECTED_SHARE,
     STALLED_SECONDS,
 )
@@ -392,6 +393,23 @@ def _rejected(found: Facts) -> Finding | None:
     )  # fmt: skip
 
 
+def _late(found: Facts) -> Finding | None:
+    """Return that many rows come behind the watermark: more than half of `late_limit`."""
+    status, limit = found.status, found.settings.late_limit
+    if status is None:
+        return None
+    share = REJECTED_SHARE if limit is None else LATE_SHARE_OF_LIMIT * limit
+    read, late = sum(batch.read for batch in status.batches), status.late
+    if not read or late <= share * read:
+        return None
+    return Finding(
+        f"{counted(late, 'row')}, {100 * late / read:.0f}% of those of the last "
+        f"{counted(len(status.batches), 'batch')}, came behind the watermark",
+        ("ask the queue's producer whether a source was away or a clock is wrong",
+         f"if such rows are normal: widen the watermark in transform.py, then {found.replace}"),
+    )  # fmt: skip
+
+
 def _restarts(found: Facts) -> Finding | None:
     status = found.status
     if status is None or status.process != ProcessState.RUNNING or status.epochs <= _STARTS_PER_DAY:
@@ -445,6 +463,7 @@ CAUSES: Sequence[Cause] = (
     Cause("stopped", _stopped),
     Cause("unequal", _unequal),
     Cause("rejected", _rejected),
+    Cause("late", _late),
     Cause("restarts", _restarts),
     Cause("tablet", slowness.hot_tablet),
     Cause("cut", slowness.cut_batches),

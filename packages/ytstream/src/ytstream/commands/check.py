@@ -44,7 +44,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
     with session.opened(context) as spark:
         flow = pipeline.flow_of(spark, context, supervisor.read_reference(spark, context))
         version, connector = spark.version, choose_connector.line(spark, context.settings)
-    for remark in flow.outputs.remarks():
+    for remark in flow.remarks():
         print(f"remark: {remark}")
     if wanted := context.job.kind.packages:
         found = node_packages.found(wanted).versions

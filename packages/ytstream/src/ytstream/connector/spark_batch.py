@@ -53,12 +53,12 @@ def ranges_read(execution: Any) -> list[dict[int, tuple[int, int]]]:
 def of_no_stream(rows: DataFrame, node: Node, java: Java) -> DataFrame:
     """Return what ``node``, of the plan of the batch ``rows``, gives when it runs again."""
     session = rows._jdf.sparkSession()
-    again = _of_no_stream(node.jvm, session, java)
+    again = of_no_stream_plan(node.jvm, session, java)
     frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, again)
     return type(rows)(frame, rows.sparkSession)
 
 
-def _of_no_stream(plan: Any, session: Any, java: Java) -> Any:
+def of_no_stream_plan(plan: Any, session: Any, java: Java) -> Any:
     """Return the plan whose leaves are of no stream: Spark runs no other outside of a query."""
     if (name := class_name(plan)) in _LEAVES:
         place, more = _LEAVES[name]
@@ -66,5 +66,5 @@ def _of_no_stream(plan: Any, session: Any, java: Java) -> Any:
         fields[place] = False
         arguments = [session, java.option(None), java.option(None)][:more]
         return java[plan.getClass().getName()](*fields, *arguments)
-    children = [_of_no_stream(child, session, java) for child in each(plan.children())]
+    children = [of_no_stream_plan(child, session, java) for child in each(plan.children())]
     return plan.withNewChildren(java[f"{PYTHON_UTILS}.toSeq"](children))

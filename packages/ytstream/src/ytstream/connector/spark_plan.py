@@ -125,6 +125,11 @@ class Node:
         return [number for number, _ in self.columns]
 
     @property
+    def attributes(self) -> list[Expression]:
+        """The columns that come out, in order."""
+        return [Expression(column) for column in each(self.jvm.output())]
+
+    @property
     def is_streaming(self) -> bool:
         """Whether rows of a stream are among its rows."""
         return bool(self.jvm.isStreaming())

@@ -7,7 +7,7 @@ from itertools import chain
 
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
-from ..job import PROCESSINGS, REJECTED, Guarantee, Job, own_confs
+from ..job import COUNT, LATE, PROCESSINGS, REJECT, REJECTED, Guarantee, Job, own_confs
 from ..schema.columns import Column, key_of, rejected_columns, type_name
 from ..schema.spark_types import never_written
 from ..settings import spark_conf
@@ -43,7 +43,7 @@ def _of_functions(job: Job) -> Iterator[str]:
     first = next(iter(job.outputs), None)
     if first != "output":
         yield f'the first of OUTPUTS must be "output", it is {first!r}'
-    filled = {"output", REJECTED} if job.reject else {"output"}
+    filled = {"output", REJECTED} if job.rejects else {"output"}
     unwritten = [name for name in job.outputs if name not in filled]
     if unwritten and job.split is None:
         yield (
@@ -57,12 +57,17 @@ def _of_functions(job: Job) -> Iterator[str]:
 
 
 def _of_reject(job: Job) -> Iterator[str]:
-    """Yield what is wrong with REJECT and its output, apart from the output's columns."""
-    if job.reject and REJECTED not in job.outputs:
+    """Yield what is wrong with REJECT, `late` and their output, apart from the output's columns."""
+    if job.rejects and REJECTED not in job.outputs:
+        needs = "REJECT" if job.reject else f'late="{REJECT}"'
         yield (
-            f"REJECT needs an output in OUTPUTS: {REJECTED!r}: REJECTED, which ytstream exports: "
+            f"{needs} needs an output in OUTPUTS: {REJECTED!r}: REJECTED, which ytstream exports: "
             'see docs/operations.md, "Rejected rows"'
         )
+    if job.late == REJECT and not job.kind.is_stateful:
+        yield f"processing {job.processing} keeps no state, so no row is late: leave out late"
+    if LATE in job.reject and job.rejects_late:
+        yield f"REJECT[{LATE!r}]: rows behind the watermark have this reason, choose another one"
     for reason, condition in job.reject.items():
         if not (_is_line(reason) and isinstance(condition, str) and condition.strip()):
             yield f"REJECT[{reason!r}]: wanted one line as the reason and a SQL condition"
@@ -77,7 +82,7 @@ def _of_static(job: Job) -> Iterator[str]:
             yield f"STATIC names {name!r}, which OUTPUTS does not have"
         elif not re.fullmatch(r"[\w.-]+", name, re.ASCII):  # a folder is named after it
             yield f"the static output {name!r} needs a name of letters a-z, digits and _ . -"
-        elif name == REJECTED and job.reject:
+        elif name == REJECTED and job.rejects:
             yield f"{name!r} cannot be static: `replay-rejected` removes rows of it"
         elif key := key_of(job.output_columns[name]):
             yield (
@@ -133,6 +138,8 @@ def _of_kinds(job: Job) -> Iterator[str]:
     for name, columns in lists.items():
         if not isinstance(columns, list | tuple):
             yield f"{name}={columns!r}: wanted a list"
+    if job.late not in (COUNT, REJECT):
+        yield f'late={job.late!r}: wanted "{COUNT}" or "{REJECT}"'
     if not isinstance(job.reject, Mapping):
         yield "reject: wanted a dict of reasons and SQL conditions"
     if not (isinstance(job.static, tuple | list) and all(map(_is_line, job.static))):
@@ -185,6 +192,8 @@ def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
     for size in spark_conf.SIZES:
         if size.key in settings.spark_confs and getattr(settings.submit, size.name) is not None:
             yield f"{size.key} is given twice: under [spark], and as {size.name} under [submit]"
+    if settings.late_limit is not None and not job.rejects_late:
+        yield f'late_limit needs late="{REJECT}" in job.py: otherwise reject_limit counts late rows'
     if job.kind.has_reference and settings.reference is None:
         yield "a join needs the key `reference`"
     elif settings.reference is not None and not job.kind.has_reference:
@@ -198,7 +207,7 @@ def _of_keys(job: Job, guarantee: Guarantee, queues: int) -> Iterator[str]:
     """
     wanted = guarantee.key(queues)
     for name, columns in job.output_columns.items():
-        is_kept = name in job.static or (bool(job.reject) and name == REJECTED)
+        is_kept = name in job.static or (job.rejects and name == REJECTED)
         key = key_of(columns)
         if wanted is None or key == wanted or is_kept:
             continue
@@ -218,7 +227,7 @@ def _of_keys(job: Job, guarantee: Guarantee, queues: int) -> Iterator[str]:
 def _of_rejected(job: Job, queues: int) -> Iterator[str]:
     """Yield whether the columns of the output of rejected rows are malformed."""
     wanted = rejected_columns(queues)
-    if job.reject and job.output_columns[REJECTED] != wanted:
+    if job.rejects and job.output_columns[REJECTED] != wanted:
         title = f"OUTPUTS[{REJECTED!r}] needs, with {counted(queues, 'queue')}, the columns"
         yield "\n    ".join([title, *map(_line, wanted), "or REJECTED of ytstream"])
 

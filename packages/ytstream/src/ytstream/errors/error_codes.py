@@ -36,6 +36,8 @@ class ErrorCode(StrEnum):
     REQUIRED_NULL = auto()
     #: A batch skips more rows than `reject_limit` allows.
     TOO_MANY_REJECTED = auto()
+    #: A batch has more late rows than `late_limit` allows.
+    TOO_MANY_LATE = auto()
     #: A transaction would write more rows to a tablet than the cluster allows.
     BATCH_TOO_LARGE = auto()
     #: Spark fails on the rows of a batch, and a retry would fail the same way.

@@ -55,7 +55,7 @@ class OutputFrames:
         rows were skipped: nothing removes what was written outside of a transaction.
         """
         job = self.context.job
-        may_be_refused = bool(job.reject) or job.kind.is_stateful
+        may_be_refused = job.rejects or job.kind.is_stateful
         is_judged_first = may_be_refused and not self.context.guarantee.in_transaction
         return is_judged_first or job.split is not None or bool(self.unproven)
 
@@ -95,7 +95,7 @@ class OutputFrames:
             return {"output": rows}
         with user_function("outputs()"):
             frames = job.split(rows)
-        wanted = job.outputs.keys() - {REJECTED if job.reject else ""}
+        wanted = job.outputs.keys() - {REJECTED if job.rejects else ""}
         if not isinstance(frames, Mapping):
             raise JobError(
                 f"outputs() returns {frames!r}, wanted a dict of DataFrames by output",

@@ -36,8 +36,11 @@ _SHOWN_BYTES = 16
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
-def written(columns: StructType) -> Expression:
-    """Return the columns of a row as JSON; of one that is too long for a table its beginning."""
+def written(columns: StructType, *notes: Expression) -> Expression:
+    """Return the columns of a row as JSON; of one that is too long for a table its beginning.
+
+    ``notes`` are in front of them. Their names begin with $, so that ``read`` skips them.
+    """
 
     def cut(text: Expression) -> Expression:
         beginning = F.substring(text, 1, BEGINNING).alias("$beginning")
@@ -46,14 +49,14 @@ def written(columns: StructType) -> Expression:
         ).otherwise(text)
 
     # A function of Spark's own: the plan has the long expression once, and not three times.
-    return F.transform(F.array(exact(columns)), cut).getItem(0)
+    return F.transform(F.array(exact(columns, *notes)), cut).getItem(0)
 
 
-def exact(columns: StructType) -> Expression:
-    """Return the columns of a row as JSON of any length."""
+def exact(columns: StructType, *notes: Expression) -> Expression:
+    """Return the columns of a row as JSON of any length, behind the ``notes``."""
     plain = _plain(columns)
     values = _values(plain)
-    text = _as_json(values)
+    text = _as_json(values, *notes)
     # Of the other types JSON keeps every value.
     is_text = {
         field.name: _is_text(values[field.name], field.dataType)
@@ -63,7 +66,7 @@ def exact(columns: StructType) -> Expression:
     if not is_text:
         return text
     every = balanced(Expression.__and__, _are_texts(values, plain, is_text))
-    return F.when(every, text).otherwise(_with_base64(values, plain, is_text))
+    return F.when(every, text).otherwise(_with_base64(values, plain, is_text, *notes))
 
 
 def _values(plain: StructType) -> dict[str, Expression]:
@@ -164,7 +167,10 @@ def is_inexact(text: str) -> bool:
 
 
 def _with_base64(
-    values: Mapping[str, Expression], columns: StructType, is_text: Mapping[str, Expression]
+    values: Mapping[str, Expression],
+    columns: StructType,
+    is_text: Mapping[str, Expression],
+    *notes: Expression,
 ) -> Expression:
     """Return a row as JSON, with base64 in its columns that are not text."""
     listed = (F.when(~is_text[name], name) for name in is_text)
@@ -173,7 +179,7 @@ def _with_base64(
         if field.name in is_text:
             in_base64 = each(values[field.name], field.dataType, _to_base64)
             found[field.name] = F.when(is_text[field.name], values[field.name]).otherwise(in_base64)
-    return _as_json(found, F.array_compact(F.array(*listed)).alias(BASE64))
+    return _as_json(found, *notes, F.array_compact(F.array(*listed)).alias(BASE64))
 
 
 def _to_base64(text: Expression) -> Expression:

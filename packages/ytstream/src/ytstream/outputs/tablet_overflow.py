@@ -150,7 +150,7 @@ def _refusal(
         remedy += "; the batch is planned, and a smaller max_rows_per_partition does not help"
     else:
         remedy += "; or lower max_rows_per_partition"
-    if REJECTED in overflow.keyed(context) and context.job.reject:
+    if REJECTED in overflow.keyed(context) and context.job.rejects:
         remedy += f"; rows of {REJECTED} have growing keys: lower max_rows_per_partition, too"
     commands = "\n".join(problem.commands for problem in problems)
     return JobError(

@@ -66,7 +66,7 @@ def of_outputs(context: JobContext) -> tuple[Capacity, ...]:
     assert settings.dyn_batch_size is not None
     found = []
     for name, columns in job.output_columns.items():
-        if name in job.static or (job.reject and name == REJECTED):
+        if name in job.static or (job.rejects and name == REJECTED):
             continue
         path, has_key = settings.outputs[name], bool(key_of(columns))
         count = int(context.client.get(f"{path}/@tablet_count"))
@@ -134,7 +134,7 @@ def remarks(context: JobContext) -> Iterator[str]:
         for capacity in capacities:
             if capacity.has_key and rows > LIMIT and sizing.HEADROOM * rows > capacity.rows:
                 yield _of_keys(capacity.path, capacity.tablets, rows, LIMIT // partitions)
-    if job.reject and settings.max_rows_per_partition > LIMIT:
+    if job.rejects and settings.max_rows_per_partition > LIMIT:
         # Its tablets are those of the queues.
         path, rows = settings.outputs[REJECTED], settings.max_rows_per_partition
         yield _of_keys(path, partitions, rows, LIMIT)

@@ -222,7 +222,7 @@ def _outputs(
 def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) -> DeclaredObject:
     """Return the output table ``name`` as it must be; ``tablets`` counts those of the queues."""
     settings, columns = context.settings, context.job.output_columns[name]
-    if context.job.reject and name == REJECTED:
+    if context.job.rejects and name == REJECTED:
         attributes = split_by_position(tablets)
     else:
         attributes = context.guarantee.output_attributes(columns, settings, tablets)

@@ -49,8 +49,9 @@ from ..outputs.static_outputs import StaticTables
 from ..outputs.tablet_overflow import TabletOverflow, explained
 from ..recovery import spark_logs
 from ..recovery.epoch import Epoch, verify_epoch
+from ..rejected.kept_late_rows import KeptLateRows, LateRowsReader
 from ..rejected.late_rows import LateRows, late_rows
-from ..rejected.limit import SkippedRows, rejected, verify_limit
+from ..rejected.limit import SkippedRows, rejected, verify_late_limit, verify_limit
 from ..rejected.rows_without_time import RowsWithoutTime, rows_without_time
 from ..rejected.writer import RejectedRowsWriter
 from ..spark import state_metrics
@@ -106,6 +107,8 @@ class AuditedBatch:
     metrics: BatchMetrics
     #: Not too many; but not judged if Spark has not counted them.
     skipped: SkippedRows
+    #: Those of them that are late and have to be written.
+    late: KeptLateRows | None = None
 
 
 @dataclass
@@ -126,6 +129,8 @@ class Batch:
     disk: TemporaryDirectory[str] | None = None
     #: Queues whose rows the plan does not count once.
     uncounted: frozenset[str] = frozenset()
+    #: Whether its late rows can be told, and go to `rejected`.
+    keeps_late: bool = False
     #: The same batch, which the cluster has refused: to be looked at and not to be written.
     refused: TabletOverflow | None = None
     #: How large the next batch may be; None: as large as the settings say.
@@ -301,32 +306,48 @@ class Batch:
         except RestartableError:
             self._verify_queues(batch, verified)  # it says more than rows that are missing
             raise
-        skipped = self._skipped(batch, metrics)
+        late = self._late(batch, planned) if self.keeps_late else None
+        skipped = self._skipped(batch, metrics, late)
         if skipped.rejected is not None:
             self._verify_limit(skipped, planned)
-        return AuditedBatch(metrics, skipped)
+        return AuditedBatch(metrics, skipped, late)
 
-    def _skipped(self, batch: MicroBatch, metrics: BatchMetrics) -> SkippedRows:
+    def _late(self, batch: MicroBatch, planned: Ranges) -> KeptLateRows | None:
+        reader = LateRowsReader(self.context, self.tablets, self.uncounted)
+        return reader.read(batch.rows, batch.plan, batch.name, planned)
+
+    def _skipped(
+        self, batch: MicroBatch, metrics: BatchMetrics, kept: KeptLateRows | None
+    ) -> SkippedRows:
         """Count the rows that the batch skips; the late ones are read again for this."""
         job, late, without_time = self.context.job, LateRows(), RowsWithoutTime()
         if job.kind.is_stateful:
-            late = late_rows(batch.rows, batch.plan, self.tablets.java)
+            late = kept.figures if kept is not None else self._counted_late(batch)
             without_time = rows_without_time(batch.rows, batch.plan, self.tablets.java)
-        counts = rejected(metrics.rejected, job)
         return SkippedRows(
-            counts, late.count, without_time.count, without_time.dropped, late.watermark,
-            late.newest,
+            rejected(metrics.rejected, job), late.count, self.keeps_late, without_time.count,
+            without_time.dropped, late.watermark, late.newest,
         )  # fmt: skip
 
+    def _counted_late(self, batch: MicroBatch) -> LateRows:
+        if self.keeps_late:  # it has none
+            return LateRows()
+        return late_rows(batch.rows, batch.plan, self.tablets.java)
+
     def _verify_limit(self, skipped: SkippedRows, planned: Ranges) -> None:
+        settings = self.context.settings
         read = sum(rows.count for partitions in planned.values() for rows in partitions.values())
-        verify_limit(skipped, read, self.context.settings.reject_limit, self.context.job)
+        verify_limit(skipped, read, settings.reject_limit, self.context.job)
+        verify_late_limit(skipped, read, settings.late_limit)
 
     def _write_rejected(
         self, batch: MicroBatch, verified: VerifiedBatch, audited: AuditedBatch
     ) -> SkippedRows:
-        """Write the rows that REJECT keeps out; return which rows the batch skips."""
+        """Write the rows that REJECT keeps out, and late ones; return which the batch skips."""
         planned, skipped = verified.planned, audited.skipped
+        if audited.late is not None:
+            audited.late.write(self.context, self.tablets, batch.number)
+            audited.late.free()
         counts = skipped.rejected
         if not any(planned.values()) or (counts is not None and not any(counts.values())):
             return skipped
@@ -356,8 +377,8 @@ class Batch:
         """Write the head and the batch's row: into SPYT's transaction, or into one of their own."""
         job, path, number = self.context.job, self.context.settings.ledger, batch.number
         written = {**dict.fromkeys(job.outputs, 0), **written}
-        if skipped.rejected:
-            written[REJECTED] = sum(skipped.rejected.values())
+        if skipped.written:
+            written[REJECTED] = skipped.written
         pairs = {
             path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
             for path, partitions in verified.planned.items()
@@ -376,7 +397,7 @@ class Batch:
             # The outputs took their time.
             verify = partial(self._verified_head, number=number)
             batch_commit.close_batch(self.tablets, verify, consumer, path, after, done)
-        return BatchReport(after, done, skipped.rejected or {})
+        return BatchReport(after, done, skipped.reasons)
 
     def _set_pace(self, batch: MicroBatch, planned: Ranges) -> None:
         """Choose how many rows the next batch may read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..job import REJECTED
+from ..job import LATE, REJECTED
 from ..ledger.ledger_rows import BatchRow, Head, batch_name
 from ..ledger.offsets import Queue, waiting
 
@@ -16,7 +16,7 @@ class BatchReport:
 
     head: Head
     done: BatchRow
-    #: Reason -> rows that REJECT has kept out.
+    #: Reason -> rows in `rejected`.
     rejected: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -36,7 +36,7 @@ class BatchReport:
         if reasons := [f"{rows:,} {reason}" for reason, rows in self.rejected.items() if rows]:
             place = [*done.written].index(REJECTED) + 1
             parts[place] += f" ({', '.join(reasons)})"
-        if done.late:
+        if done.late and LATE not in self.rejected:
             parts.append(f"late {done.late:,}")
         if done.without_time:
             parts.append(f"without event time {done.without_time:,}")

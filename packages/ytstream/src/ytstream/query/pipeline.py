@@ -1,5 +1,6 @@
 """Queues -> transform() -> outputs, as one streaming query."""
 
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
@@ -8,6 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ..cluster.client import connect
 from ..connector.choose_connector import in_use, set_pace
+from ..connector.late_droppers import is_untraceable_at
 from ..connector.pyspark_internals import start_unverified, verify_stream
 from ..connector.spark_plan import analysed
 from ..connector.tablet_transactions import Tablets
@@ -15,7 +17,7 @@ from ..connector.transform_plan import sources, stateful_operator
 from ..declaration.checked_state import is_checked
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
-from ..job import PROCESSINGS, JobContext
+from ..job import PROCESSINGS, REJECTED, JobContext
 from ..outputs import any_columns, column_values
 from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_columns
 from ..outputs.sink import observed_writes, verify_sink
@@ -42,6 +44,22 @@ class Flow:
     outputs: OutputFrames
     #: The rows of the queues, those that REJECT keeps out with their reason.
     arrived: DataFrame
+    #: The operator for which the job cannot tell which rows are late; empty: it can.
+    untraceable: str = ""
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what the owner should know of the plan."""
+        yield from self.outputs.remarks()
+        if self.untraceable:
+            yield self.of_late_rows
+
+    @property
+    def of_late_rows(self) -> str:
+        """Why late rows are only counted."""
+        return (
+            f"late rows are only counted, and not kept in {REJECTED!r}: behind {self.untraceable} "
+            "of transform(), the job cannot tell which row of the queue a row was made of"
+        )
 
 
 def flow_of(spark: SparkSession, context: JobContext, reference: DataFrame | None = None) -> Flow:
@@ -54,10 +72,10 @@ def flow_of(spark: SparkSession, context: JobContext, reference: DataFrame | Non
     job, guarantee, settings = context.job, context.guarantee, context.settings
     outputs = OutputFrames(context, reference)
     arrived = events(spark, context)
-    if job.reject:
+    if job.rejects:
         arrived = tagging.tagged(arrived, context)
         guarantee.admit(arrived, settings)
-    rows = outputs.transformed(tagging.passed(arrived) if job.reject else arrived)
+    rows = outputs.transformed(tagging.passed(arrived) if job.rejects else arrived)
     _verify_plan(rows, context)
     guarantee.admit(rows, settings)
     if job.split is None:
@@ -72,7 +90,8 @@ def flow_of(spark: SparkSession, context: JobContext, reference: DataFrame | Non
     maker = "transform()" if job.split is None else "outputs()"
     for name, frame in frames.items():
         verify_columns(name, frame, job.output_columns[name], maker)
-    return Flow(rows, replace(outputs, unproven=unproven(context, frames)), arrived)
+    lost = is_untraceable_at(analysed(rows), REJECTED) if job.rejects_late else ""
+    return Flow(rows, replace(outputs, unproven=unproven(context, frames)), arrived, lost)
 
 
 def _verify_plan(rows: DataFrame, context: JobContext) -> None:
@@ -139,7 +158,8 @@ def start(
     once = uncounted(flow.rows, settings.queues)
     pace = _pace(flow.rows.sparkSession, context, tablets, rows_at_first)
     batch = Batch(
-        own, tablets, epoch, flow.outputs, static_tables, started, disk, once, refused, pace,
+        own, tablets, epoch, flow.outputs, static_tables, started, disk, once,
+        context.job.rejects_late and not flow.untraceable, refused, pace,
         in_use(flow.rows.sparkSession, settings)[0] == OWN, stop or StopSignal(),
     )  # fmt: skip
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"

@@ -181,6 +181,8 @@ class QueryRunner:
             warn(f"recovery: {note}")
         refused, self.refused = self.refused, None
         flow = pipeline.flow_of(self.spark, self.context, self.read_reference())
+        if flow.untraceable:
+            warn(flow.of_late_rows)
         rows = self.rows_at_first or self._rows_of_last_batch(begun.head)
         query, batch = pipeline.start(
             flow, self.context, self.tablets, self.epoch, refused, self.stop, rows

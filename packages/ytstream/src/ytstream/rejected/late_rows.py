@@ -20,7 +20,7 @@ from ..connector.spark_batch import of_no_stream
 from ..connector.spark_plan import Node, analysed_by, late_watermark, metric
 
 #: Of each operator with state (Spark, StateStoreWriter).
-_DROPPED = "numRowsDroppedByWatermark"
+DROPPED = "numRowsDroppedByWatermark"
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ def late_rows(rows: DataFrame, execution: Any, java: Java) -> LateRows:
     rows cannot be read again: above an operator that Spark runs only in a stream, and with a CTE,
     whose plan stands elsewhere.
     """
-    dropped = metric(execution, _DROPPED)
-    watermark = late_watermark(execution, _DROPPED) if dropped else None
+    dropped = metric(execution, DROPPED)
+    watermark = late_watermark(execution, DROPPED) if dropped else None
     plan = analysed_by(execution)
     if watermark is None or any(node.name == "CTERelationRef" for node in plan.walk()):
         return LateRows(dropped, watermark)

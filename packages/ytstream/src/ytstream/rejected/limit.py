@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
-from ..job import Job
+from ..job import LATE, Job
 from ..recovery import spark_logs
 
 #: A batch that leaves out no more rows than this never ends the job, whatever part they are.
@@ -28,6 +28,8 @@ class SkippedRows:
     #: Reason -> rows. None: not counted, since Spark has found that no row can come out at all.
     rejected: Mapping[str, int] | None = field(default_factory=dict)
     late: int = 0
+    #: Whether the late ones go to `rejected`.
+    is_late_kept: bool = False
     #: Rows without an event time, and how many of them are in no output.
     without_time: int = 0
     dropped_without_time: int = 0
@@ -38,8 +40,20 @@ class SkippedRows:
 
     @property
     def count(self) -> int:
-        """How many rows these are."""
-        return sum((self.rejected or {}).values()) + self.late + self.dropped_without_time
+        """How many rows these are for `reject_limit`; kept late ones have another limit."""
+        late = 0 if self.is_late_kept else self.late
+        return sum((self.rejected or {}).values()) + late + self.dropped_without_time
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """Reason -> rows that go to `rejected`."""
+        late = {LATE: self.late} if self.is_late_kept else {}
+        return {**(self.rejected or {}), **late}
+
+    @property
+    def written(self) -> int:
+        """How many of them go to `rejected`."""
+        return sum(self.reasons.values())
 
 
 def rejected(figures: Sequence[Any] | None, job: Job) -> dict[str, int] | None:
@@ -51,18 +65,42 @@ def rejected(figures: Sequence[Any] | None, job: Job) -> dict[str, int] | None:
     return {reason: int(count) for reason, count in zip(job.reject, figures, strict=False)}
 
 
+def verify_late_limit(found: SkippedRows, read: int, limit: float | None) -> None:
+    """Raise JobError when more of the ``read`` rows are late, and kept, than the part ``limit``."""
+    if limit is None or not found.is_late_kept or not _is_above(found.late, read, limit):
+        return
+    raise JobError(
+        f"{found.late} of {read} rows of a micro-batch were late{_lag(found)}; late_limit allows "
+        f"{limit:.0%}",
+        "check the newest rows of the queues, and correct their producer; or widen the watermark "
+        f"in transform.py, and `rewind`; or late_limit = {_part(found.late, read)} in the "
+        "configuration lets this batch pass as it is, and keeps its late rows in `rejected`",
+        code=ErrorCode.TOO_MANY_LATE,
+    )
+
+
+def _is_above(count: int, read: int, limit: float) -> bool:
+    # A quotient, as _part() has it: 0.29 * 100 is less than 29.
+    return count > FEW and count / read > limit
+
+
+def _part(count: int, read: int) -> str:
+    """Return the part of the rows as a limit that they do not exceed."""
+    return f"{-(-100 * count // read) / 100:g}"
+
+
 def verify_limit(found: SkippedRows, read: int, limit: float, job: Job) -> None:
     """Raise JobError when more of the ``read`` rows are skipped than the part ``limit``.
 
     That is a producer, or a clock, that has changed, not a bad row.
     """
     count = min(found.count, read)
-    # A quotient, as `part` below: 0.29 * 100 is less than 29.
-    if count <= FEW or count / read <= limit:
+    if not _is_above(count, read, limit):
         return
+    late = 0 if found.is_late_kept else found.late
     reasons = {reason: n for reason, n in (found.rejected or {}).items() if n}
     told = [f"{n} {reason}" for reason, n in reasons.items()]
-    told += [f"{found.late} behind the watermark{_lag(found)}"] if found.late else []
+    told += [f"{late} behind the watermark{_lag(found)}"] if late else []
     told += (
         [f"{found.dropped_without_time} without an event time"]
         if found.dropped_without_time
@@ -76,12 +114,12 @@ def verify_limit(found: SkippedRows, read: int, limit: float, job: Job) -> None:
         )
     if reasons:
         remedies.append("correct REJECT in transform.py")
-    if found.late:
+    if late:
         remedies.append(
             "widen the watermark in transform.py, and `rewind`: these rows stay late otherwise"
         )
-    part = -(-100 * count // read) / 100
-    remedies.append(f"reject_limit = {part:g} in the configuration lets this batch pass as it is")
+    part = _part(count, read)
+    remedies.append(f"reject_limit = {part} in the configuration lets this batch pass as it is")
     raise JobError(
         f"{count} of {read} rows of a micro-batch were skipped: {', '.join(told)}; reject_limit "
         f"allows {limit:.0%}",

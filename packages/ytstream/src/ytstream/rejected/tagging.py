@@ -43,8 +43,10 @@ def tagged(events: DataFrame, context: JobContext) -> DataFrame:
     job = context.job
     for reason, condition in job.reject.items():
         _verify_condition(events, job, reason, condition)
-    counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
     rows, spark = events.withColumn(REASON, _reason(job)), events.sparkSession
+    if not job.reject:  # a mark in the plan for late rows
+        return rows.observe(REJECTED, F.count(F.lit(1)).alias("rows"))
+    counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
     if in_use(spark, context.settings)[0] != OWN:
         return rows.observe(REJECTED, *counts)
     row = StructType([events.schema[column.name] for column in job.queue_columns])
@@ -59,7 +61,9 @@ def passed(rows: DataFrame) -> DataFrame:
     return rows.filter(F.col(REASON).isNull()).drop(REASON, *INNER_POSITION.values())
 
 
-def columns(arrived: StructType, job: Job, queues: int) -> list[Expression]:
+def columns(
+    arrived: StructType, job: Job, queues: int, reason: Expression | None = None, *notes: Expression
+) -> list[Expression]:
     """Return the columns of the output `rejected` but its time, for rows with this schema.
 
     Hundreds of calls of Java: made once for all batches of a query.
@@ -68,8 +72,8 @@ def columns(arrived: StructType, job: Job, queues: int) -> list[Expression]:
     return [
         *([F.col("queue_id")] if queues > 1 else []),
         *(F.col(inner).alias(name) for name, inner in INNER_POSITION.items()),
-        F.col(REASON).alias("reason"),
-        row_json.written(row).alias("row"),
+        (F.col(REASON) if reason is None else reason).alias("reason"),
+        row_json.written(row, *notes).alias("row"),
     ]
 
 
@@ -93,7 +97,7 @@ def restored(rejected: DataFrame, schema: StructType) -> DataFrame:
 def _reason(job: Job) -> Expression:
     """Return the first reason whose condition is true; null counts as false."""
     reasons = [F.when(F.expr(text), F.lit(reason)) for reason, text in job.reject.items()]
-    return F.coalesce(*reasons)
+    return F.coalesce(*reasons, F.lit(None).cast("string"))
 
 
 def _verify_condition(events: DataFrame, job: Job, reason: str, condition: str) -> None:

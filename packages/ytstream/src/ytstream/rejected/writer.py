@@ -26,7 +26,6 @@ from ..connector import compile_java
 from ..connector.spark_batch import of_no_stream
 from ..connector.spark_plan import Node, analysed_by, observations
 from ..connector.tablet_transactions import Tablets, Transaction
-from ..connector.transform_plan import observed_name
 from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
@@ -34,6 +33,7 @@ from ..ledger.batch_row_ranges import Ranges
 from ..outputs.sink import write
 from . import collected, tagging
 from .limit import rejected
+from .read_again import verify_read_again
 
 
 @dataclass
@@ -98,17 +98,9 @@ class RejectedRowsWriter:
         context, java = self.context, self.tablets.java
         tagged = of_no_stream(rows, _tagging(execution), java)
         execution = write(self._frame(tagged), REJECTED, context, java, number)
-        metrics = observations(execution, [REJECTED, *map(observed_name, planned)])
-        for path, partitions in planned.items():
-            parts = partitions.values()
-            numbers = sum(part.count for part in parts), sum(part.sum for part in parts)
-            found = metrics.get(observed_name(path))  # absent where no condition can be true
-            if found and not _is(numbers, found):
-                raise RestartableError(
-                    f"batch {name} read other rows of {path} for {REJECTED!r} than those planned",
-                    code=ErrorCode.OTHER_ROWS,
-                )
-        again = rejected(metrics.get(REJECTED), context.job) or dict.fromkeys(context.job.reject, 0)
+        verify_read_again(execution, name, planned)
+        figures = observations(execution, [REJECTED]).get(REJECTED)
+        again = rejected(figures, context.job) or dict.fromkeys(context.job.reject, 0)
         if counts is not None and again != counts:
             raise RestartableError(
                 f"batch {name} rejected {counts} while it read its rows, and {again} when it read "
@@ -122,14 +114,6 @@ class RejectedRowsWriter:
             queues = len(self.context.settings.queues)
             self._columns = tagging.columns(tagged.schema, self.context.job, queues)
         return tagging.frame(tagged, self._columns, datetime.now(UTC))
-
-
-def _is(wanted: tuple[int, int], found: Sequence[Any]) -> bool:
-    """Return whether these figures are this count and this sum; without rows there is no sum.
-
-    Nor is there one that is more than Spark's can be: see source.py.
-    """
-    return found[0] == wanted[0] and (found[1] or 0) == (wanted[1] if wanted[1] < 1 << 63 else 0)
 
 
 def _tagging(execution: Any) -> Node:

@@ -140,9 +140,12 @@ class Settings:
     runbook_url: str | None = field(default=None, metadata=_URL)
     #: Problems that you have checked and want to ignore, by name: see below.
     accept: tuple[str, ...] = field(default=(), metadata=TEXTS)
-    #: The part of a micro-batch's rows that may be rejected or late. If there are more (and more
-    #: than 20), the job ends.
+    #: The part of a micro-batch's rows that may be rejected. If there are more (and more than 20),
+    #: the job ends. Late rows count as well, unless job.py has `late="reject"`.
     reject_limit: float = field(default=0.5, metadata=_PART)
+    #: With `late="reject"` in job.py: the part of a micro-batch's rows that may be late. If there
+    #: are more (and more than 20), the job ends. Without it, there is no limit.
+    late_limit: float | None = field(default=None, metadata=_PART)
     #: Your own Spark settings. Settings that the guarantee needs are an error.
     spark: Mapping[str, Any] = field(default_factory=dict, metadata=_CONFS)
     #: How `make submit` starts the job: see below.

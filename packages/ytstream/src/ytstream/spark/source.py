@@ -46,6 +46,6 @@ def _queue(spark: SparkSession, context: JobContext, queue: str) -> DataFrame:
         .observe(observed_name(queue), F.count("*").alias("rows"), F.try_sum(row).alias("sum"))
     )
     position = [F.col(old).alias(new) for new, old in context.guarantee.position.items()]
-    if context.job.reject:
+    if context.job.rejects:
         position += [F.col(POSITION[name]).alias(new) for name, new in INNER_POSITION.items()]
     return stream.select(*position, *(column.name for column in context.job.queue_columns))
