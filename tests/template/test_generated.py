@@ -30,11 +30,12 @@ KEYS = """
     submit proxy allow_env_proxy queues consumer outputs checkpoint ledger create_queues start_from
     on_data_loss trigger_seconds batch_seconds stall_seconds max_rows_per_partition dyn_batch_size
     account connector tablet_cell_bundle medium output_retention pool proxy_role spyt_version accept
-    runbook_url spark reject_limit state_store reference reference_refresh
+    runbook_url spark reject_limit late_limit state_store reference reference_refresh
 """
 CONFIG_KEYS = set(KEYS.split())
 JOIN_KEYS = {"reference", "reference_refresh"}
 STATE_KEYS = {"state_store"}
+LATE_KEYS = {"late_limit"}
 
 HOSTILE = (
     "Ставки \"bids\" 'x' \\n C:\\new\n{{ cookiecutter }} {% endraw %} `#` \"\"\" ''' 🚀 $(id) */"
@@ -132,6 +133,14 @@ def is_sessions(project: Path) -> bool:
     return 'processing="sessions"' in next(project.glob("src/*/job.py")).read_text()
 
 
+def keeps_late(project: Path) -> bool:
+    """Return whether late rows go to `rejected`: in each processing type with a watermark."""
+    job = next(project.glob("src/*/job.py")).read_text()
+    is_timed = re.search(r'processing="(window|deduplicate|sessions)"', job) is not None
+    assert ('late="reject"' in job) == is_timed
+    return is_timed
+
+
 def is_stateless(project: Path) -> bool:
     return (
         re.search(r'processing="(map|join)"', next(project.glob("src/*/job.py")).read_text())
@@ -164,6 +173,7 @@ def test_commented_config_keys_are_those_of_the_contract(project: Path) -> None:
         CONFIG_KEYS
         - (set() if is_join(project) else JOIN_KEYS)
         - (STATE_KEYS if is_stateless(project) else set())
+        - (set() if keeps_late(project) else LATE_KEYS)
     )
 
 

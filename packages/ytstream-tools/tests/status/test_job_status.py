@@ -150,6 +150,26 @@ def test_rejected_rows_are_shown_by_reason(provisioned_of: ContextOf) -> None:
     assert said in status(context)
 
 
+@pytest.mark.parametrize(
+    ("written", "where"), [({"rejected": 5}, "in `rejected`"), ({"rejected": 2}, "only counted")]
+)
+def test_late_rows_are_shown_with_their_share(
+    provisioned_of: ContextOf, written: dict[str, int], where: str
+) -> None:
+    """Written with two others, or without."""
+    context = provisioned_of("transactional", "window", rejects=True)
+    write_rows(context, head_row(head_of_batch(context, 2)))
+    begun = datetime(2024, 2, 4, tzinfo=UTC)
+    ranges = {context.settings.queues[0]: {0: (0, 40)}}
+    for number in (1, 2):
+        done = BatchRow(ranges, written, begun, begun, late=3, rejected={"no time": 2})
+        row = batch_row(Head(epoch=3, batch=number - 1, number=number), done)
+        write_rows(context, row | {name: YsonUint64(row[name]) for name in ("started", "ended")})
+    assert f"late in the last 2 batches: 6, 7.5% of the rows read; they are {where}" in status(
+        context
+    )
+
+
 def test_status_says_whether_the_process_runs(provisioned_of: ContextOf) -> None:
     """The lock names its process again, so the last word of both names differs."""
     context = provisioned_of("transactional")

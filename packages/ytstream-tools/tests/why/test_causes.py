@@ -284,6 +284,11 @@ def _rows_rejected(job: Job) -> None:
     write_rows(job.context, batch_row(Head(epoch=3, batch=0, number=1), done))
 
 
+def _rows_late(job: Job) -> None:
+    done = BatchRow({job.queue: {0: (0, 10)}}, {"output": 9}, NOW, NOW, late=1)
+    write_rows(job.context, batch_row(Head(epoch=3, batch=0, number=1), done))
+
+
 def _restarted(job: Job) -> None:
     job.write(epoch=9)
 
@@ -319,6 +324,7 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _behind: "behind",
     _rows_lost: "unequal",
     _rows_rejected: "rejected",
+    _rows_late: "late",
     _restarted: "restarts",
     _runs: "works",
 }

@@ -94,7 +94,7 @@ def test_a_row_of_several_windows_is_late_for_those_that_it_misses(stream_of: St
     stream.close()
     kept = {one["row"]["event_id"]: one["row"]["$late"] for one in _kept(stream)}
     assert {note["of"] for note in kept.values()} == {3}
-    assert {len(note["missed"]) for note in kept.values()} > {1}  # some of them in part
+    assert any(0 < len(note["missed"]) < 3 for note in kept.values())
     missed = {id: {_end(place) for place in note["missed"]} for id, note in kept.items()}
     wanted, sent = (
         Counter[tuple[int, datetime]](),
