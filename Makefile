@@ -2,8 +2,9 @@
 #   make demo [GUARANTEE=...] [PROCESSING=...] [QUEUES=1|2] [SPARK=...]    without them: the template's defaults
 #   make conformance [PROXY=...]    without a proxy: the minicluster
 #   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
-#   make crash-matrix [ONLY=...]    a part of the names of its cases
+#   make crash-matrix [ONLY=...]    a part of the names of its cases, or a regular expression
 #   make proof [ONLY=...] [SAMPLE=N] [LANES=N] [LIST=1]    likewise; so many cases; so many at once; their names
+#   make proof STUMBLES=1    jobs with state, on a cluster that stumbles: each class of request meets each fault
 #   make proof MUTANTS=1 [ONLY=...] [LIST=1]    the runtime without each fix: a test must turn red
 #   make operations [ONLY=...]    likewise, of its tests
 #   make test-cluster PROXY=... [FOLDER=...] [SETTINGS=FILE]    works below FOLDER; FILE has keys that the cluster needs
@@ -51,7 +52,7 @@ STAMP = $(call venv,$*)/.locked-$(shell cksum $(call lock,$*) packages/*/pyproje
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-all $(SPARKS:%=setup-%) $(SPARKS:%=installed-%) installed-tools demo test \
-  test-all test-quick journeys crash-matrix proof outages operations conformance test-cluster real spyt-tests fuzz bench lint audit site picture locks dist release
+  test-all test-quick journeys crash-matrix proof outages damage operations conformance test-cluster real spyt-tests fuzz bench lint audit site picture locks dist release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -125,10 +126,13 @@ crash-matrix: setup ## two drivers: one paused, late or killed at every point of
 
 proof: setup ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
 	@$(BIN)/python -m tests.faults.$(if $(MUTANTS),mutants,sweep) --only "$(ONLY)" \
-	  $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(LANES),--lanes $(LANES)) $(if $(LIST),--list)
+	  $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(STUMBLES),--stumbles) $(if $(LANES),--lanes $(LANES)) $(if $(LIST),--list)
 
 outages: setup ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
 	@$(BIN)/python -m tests.faults.two_drivers.outages --only "$(ONLY)"
+
+damage: setup-all ## a file of a job's checkpoint is damaged: what the job says, how `rewind state` repairs it, rows counted
+	@$(BIN)/python -m tests.faults.two_drivers.damage --only "$(ONLY)"
 
 operations: setup-all ## jobs through spark-submit on the minicluster's operations, with every fault; ONLY=... chooses
 	@$(BIN)/pytest tests/faults/operations -k "$(ONLY)"

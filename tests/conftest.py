@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from local_extensions.versions import SPARK, SPARK_VERSIONS
+from local_extensions.versions import SPARK_VERSIONS
 from tests.support import project
 from tools.overlay import overlay
 from ytstream.settings.environment import leave_clusters
@@ -64,14 +63,7 @@ def generate(tmp_path_factory: pytest.TempPathFactory) -> Generate:
 @pytest.fixture(scope="session")
 def environments() -> dict[str, Path]:
     """The template's environments, by Spark version. This process runs in the default's."""
-    return {name: _environment(name) for name in SPARK_VERSIONS}
-
-
-def _environment(spark: str) -> Path:
-    if spark == SPARK:
-        return Path(sys.prefix)
-    given = os.environ.get(f"YTSTREAM_VENV_{spark.replace('.', '_')}")
-    return Path(given or project.ROOT / f".venv-{spark}")
+    return {name: project.environment_of(name) for name in SPARK_VERSIONS}
 
 
 class _Installed(dict[str, Path]):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from cookiecutter.main import cookiecutter
 
 from local_extensions.answers import Answers, found, shortened
 from local_extensions.command_line import typed
+from local_extensions.versions import SPARK
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = ROOT / "{{cookiecutter.project_slug}}"
@@ -85,6 +88,14 @@ def user_config(folder: Path) -> Path:
     folders = {"cookiecutters_dir": f"{folder}/templates", "replay_dir": f"{folder}/replay"}
     file.write_text(json.dumps(folders), encoding="utf-8")
     return file
+
+
+def environment_of(spark: str) -> Path:
+    """Return the environment of a Spark version. This process runs in the default's."""
+    if spark == SPARK:
+        return Path(sys.prefix)
+    given = os.environ.get(f"YTSTREAM_VENV_{spark.replace('.', '_')}")
+    return Path(given or ROOT / f".venv-{spark}")
 
 
 def generate(folder: Path, **answers: str) -> Path:

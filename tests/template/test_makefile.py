@@ -19,7 +19,7 @@ from tests.support.project import ROOT
 OFFERED = {
     "template": [
         "help", "setup", "setup-all", "demo", "dist", "test", "test-all", "journeys",
-        "crash-matrix", "proof", "outages", "operations", "test-quick", "conformance",
+        "crash-matrix", "proof", "outages", "damage", "operations", "test-quick", "conformance",
         "test-cluster", "real", "spyt-tests", "fuzz", "bench", "lint", "audit", "site", "picture",
         "release", "locks",
     ],

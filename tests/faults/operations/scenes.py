@@ -245,13 +245,44 @@ def scheduler_away(here: Site) -> dict[str, Any]:
 
 
 def cluster_stumbles(here: Site) -> dict[str, Any]:
-    """The cluster stumbles while an executor uploads state, again and again. The job waits."""
+    """The cluster stumbles while an executor uploads state, again and again. The job waits.
+
+    Then the token expires, which ends the job.
+    """
     _start(here)
     seconds = {name: _stumbled(here, *stumble) for name, stumble in STUMBLES.items()}
     driver = here.driver()
     found = {"each": seconds, "seconds": max(seconds.values()), "attempts": len(driver.jobs)}
     said = "\n".join(here.stderr(driver, job) for job in driver.jobs)
-    return {**found, "failures": events_in(said, Event.FAILURE), **_end(here)}
+    ended = _expired(here)
+    return {**found, "failures": events_in(said, Event.FAILURE), "ended": ended, **_end(here)}
+
+
+def _expired(here: Site) -> dict[str, Any]:
+    """Let the token expire at a write of state; return how the job ends. Submit it again."""
+    here.cluster.client.faults.add(
+        method="WriteFile",
+        where=_state_of(here),
+        action="fail",
+        error=server_errors.TOKEN,
+        times=None,
+    )
+    here.send(ROWS)
+    here.wait("the driver's end", lambda: here.driver().state in FINAL)
+    here.cluster.client.faults.clear()
+    driver = here.driver()
+    ended = {
+        "state": driver.state,
+        "attempts": len(driver.jobs),
+        "error": json.dumps(driver.error),
+        "why": _light(here, "why")["said"],
+    }
+    here.submit()
+    return ended
+
+
+def _state_of(here: Site) -> dict[str, str]:
+    return {"path": f"{here.context.settings.checkpoint}/*/state/*"}
 
 
 #: What happens to the first file of a batch's state, what lasts from then on, and for how long.
@@ -259,7 +290,7 @@ STUMBLES: dict[str, tuple[dict[str, Any], Sequence[dict[str, Any]], float]] = {
     "refused": ({"action": "fail", "error": server_errors.UNAVAILABLE}, (), 0),
     "dropped": ({"action": "hang_up"}, (), 0),
     "lost reply": ({"action": "lose_reply"}, (), 0),
-    "away": ({"action": "hang_up"}, ({"action": "hang_up"},), 1.5),
+    "away": ({"action": "hang_up"}, ({"action": "hang_up"},), 5),
     "full": (
         {"action": "fail", "error": server_errors.FULL_CHUNKS},
         tuple(
@@ -277,8 +308,7 @@ def _stumbled(
 ) -> int:
     """Let a fault begin with a write of state; return the seconds from its end to a batch."""
     faults = here.cluster.client.faults
-    where = {"path": f"{here.context.settings.checkpoint}/*/state/*"}
-    rule = faults.add(method="WriteFile", where=where, **first)
+    rule = faults.add(method="WriteFile", where=_state_of(here), **first)
     rules = [rule, *(faults.add(times=None, armed_by=rule, **order) for order in lasting)]
     here.send(ROWS)
     faults.wait(rule, timeout=PATIENCE_SECONDS)

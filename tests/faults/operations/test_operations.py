@@ -221,6 +221,11 @@ def test_no_fault_breaks_the_guarantee(
         assert found["attempts"] == 1
     if scene == "cluster_stumbles":
         assert (found["attempts"], found["failures"]) == (1, 0), found
+        ended = found["ended"]
+        assert (ended["state"], ended["attempts"]) == ("aborted", 1), ended  # no other attempt
+        assert "Token is missing in Cypress" in ended["error"]
+        assert "token" in ended["why"]
+        assert "damaged" not in ended["why"]
     if scene == "driver_killed_twice":
         assert [re.findall(r"\d+", line) for line in found["pauses"]] == [["1", "5"], ["2", "10"]]
     if scene == "driver_superseded":

@@ -47,6 +47,9 @@ def main(words: Sequence[str] | None = None) -> int:
     # A lane waits half of the time: for a trigger, a pause, a timeout.
     parser.add_argument("--lanes", type=int, default=2 * (os.cpu_count() or 1))
     parser.add_argument("--sample", type=int, default=0, help="so many cases, of a few variants")
+    parser.add_argument(
+        "--stumbles", action="store_true", help="jobs with state, on a cluster that stumbles"
+    )
     parser.add_argument("--minutes", type=float, default=0, help="stop then; a later run goes on")
     parser.add_argument("--again", action="store_true", help="also cases that have a result")
     parser.add_argument("--results", type=Path, default=results.RESULTS, help="where lines go")
@@ -56,8 +59,10 @@ def main(words: Sequence[str] | None = None) -> int:
     wanted = wanted or cases.chosen(given.only, cases.all_cases())
     if not wanted:
         parser.error(f"no case has {given.only!r} in its name; --list shows all names")
+    if given.stumbles:
+        wanted = cases.chosen(given.only, cases.sampled_stumbles())
     if given.sample:
-        wanted = sample(wanted, given.sample)
+        wanted = (cases.leading if given.stumbles else sample)(wanted, given.sample)
     if given.list:
         print(*(case.name for case in wanted), sep="\n")
         print(f"{len(wanted)} cases, {sum(case.variant.is_listing for case in wanted)} of control")
@@ -78,7 +83,12 @@ def main(words: Sequence[str] | None = None) -> int:
     jobs = [line for line in lines if line.of == results.PROOF]
     for of, found in (("jobs", jobs), ("control", [line for line in lines if line not in jobs])):
         if found:
-            console.print(_table(of, found))
+            console.print(_table(of, counts.tally(found)))
+    if given.stumbles:
+        names = {case.name for case in cases.sampled_stumbles()}
+        known = [line for line in results.read(given.results) if line.case in names]
+        console.print(_table("stumbles so far", counts.tally(known, "variant")))
+        console.print(*counts.slowest(known), sep="\n")
     if given.results == results.RESULTS:
         _summarise()
     return exit_code(Counter(line.verdict for line in jobs))
@@ -90,10 +100,10 @@ def exit_code(jobs: Counter[str]) -> int:
     return int(is_wrong or (jobs.total() > 0 and not jobs[HELD]))
 
 
-def _table(of: str, lines: Sequence[results.Line]) -> Table:
-    """Return what came of the cases, by fault."""
-    table = Table(*counts.TALLIED, title=f"{len(lines)} cases: {of}")
-    for row in counts.tally(lines):
+def _table(of: str, rows: Sequence[Sequence[str]]) -> Table:
+    """Return what came of the cases."""
+    table = Table("", *counts.TALLIED, title=of)
+    for row in rows:
         table.add_row(*row)
     return table
 

@@ -176,6 +176,14 @@ class Case:
         parts = (self.variant.store, self.variant.connector, which, self.fault)
         return [*combinations(parts, 2), ("place", self.place)]
 
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """What leading() counts of a stumble, two by two."""
+        which = self.point.partition("~")[2] or "first"
+        of_job = self.variant.processing, self.variant.store, self.variant.connector
+        parts = (*of_job, which, self.fault, *(f"{n} {of}" for n, of in enumerate(self.class_)))
+        return [*combinations(parts, 2)]
+
 
 def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[Case]:
     """Yield the cases of a variant whose recorded run has these points, but for stumbles."""
@@ -322,6 +330,47 @@ def covering(points: Points) -> set[Case]:
             least = min(classes[key], key=lambda case: sum(played[pair] for pair in case.pairs))
             played.update(least.pairs)
             found.add(least)
+    return found
+
+
+def sampled_stumbles(covered: Iterable[Case] | None = None) -> list[Case]:
+    """Return the stumbles that an hour is enough for, of those that `make proof` plays.
+
+    Each class of request meets each of its faults once. Types and variants take turns, so that
+    each type is played at each of its classes, and each variant as often as others.
+    """
+    classes: dict[tuple[str, ...], list[Case]] = {}
+    known = _covered() if covered is None else covered
+    for case in sorted(known, key=lambda case: case.name):
+        classes.setdefault((*case.class_, case.fault), []).append(case)
+    at_class: Counter[tuple[str, ...]] = Counter()
+    of_variant: Counter[str] = Counter()
+    found = []
+    for key in sorted(classes):
+        least = min(
+            classes[key],
+            key=lambda case: (
+                at_class[(case.variant.processing, *case.class_)],
+                of_variant[case.variant.name],
+            ),
+        )
+        at_class[(least.variant.processing, *least.class_)] += 1
+        of_variant[least.variant.name] += 1
+        found.append(least)
+    return found
+
+
+def leading(cases: Sequence[Case], count: int) -> list[Case]:
+    """Return ``count`` cases, each of which has as many pairs as possible that none before has.
+
+    Of a stage, a method, an object, a fault, a type, a store, a connector and a position.
+    """
+    left, found, seen = [*cases], list[Case](), set[tuple[str, str]]()
+    while left and len(found) < count:
+        best = max(left, key=lambda case: len({*case.kinds} - seen))
+        found.append(best)
+        seen |= {*best.kinds}
+        left.remove(best)
     return found
 
 

@@ -85,29 +85,39 @@ def control(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
     return table([line for line in lines if line.of.startswith(CONTROL)])
 
 
-#: What tally() shows of each fault.
-TALLIED = ("fault", "cases", *VERDICTS, "lost", "repeated", "worst, s", "failures")
+#: What tally() shows of each group.
+TALLIED = ("cases", *VERDICTS, "lost", "repeated", "waiting", "worst, s", "failures")
 
 
-def tally(lines: Sequence[Line]) -> list[tuple[str, ...]]:
-    """Return by fault how often each verdict was given, and what it took.
+def tally(lines: Sequence[Line], by: str = "fault") -> list[tuple[str, ...]]:
+    """Return by fault, or by variant, how often each verdict was given, and what it took.
 
     ``worst`` is the longest time from the end of a fault to the next commit of a batch.
     """
-    found = []
-    for fault in sorted({line.fault for line in lines}, key=[*cases.FAULTS].index):
-        own = [line for line in lines if line.fault == fault]
-        verdicts = Counter(line.verdict for line in own)
-        figures = (
-            len(own),
-            *(verdicts[verdict] for verdict in VERDICTS),
-            sum(line.lost for line in own),
-            sum(line.repeated for line in own),
-            max(line.resumed for line in own),
-            sum(line.failures for line in own),
-        )
-        found.append((fault, *map(str, figures)))
-    return found
+    known = [*cases.FAULTS] if by == "fault" else [variant.name for variant in (*JOBS, *LISTINGS)]
+    groups = sorted({getattr(line, by) for line in lines}, key=known.index)
+    found = {group: [line for line in lines if getattr(line, by) == group] for group in groups}
+    return [(group, *_tallied(own)) for group, own in {**found, "all": lines}.items()]
+
+
+def _tallied(lines: Sequence[Line]) -> tuple[str, ...]:
+    verdicts = Counter(line.verdict for line in lines)
+    figures = (
+        len(lines),
+        *(verdicts[verdict] for verdict in VERDICTS),
+        sum(line.lost for line in lines),
+        sum(line.repeated for line in lines),
+        sum(line.waiting for line in lines),
+        max((line.resumed for line in lines), default=0.0),
+        sum(line.failures for line in lines),
+    )
+    return tuple(map(str, figures))
+
+
+def slowest(lines: Sequence[Line], count: int = 3) -> list[str]:
+    """Return the cases that took longest from the end of their fault to the next commit."""
+    last = sorted(lines, key=lambda line: -line.resumed)[:count]
+    return [f"{line.resumed:6.1f} s  {line.case}" for line in last]
 
 
 def recovery(lines: Sequence[Line]) -> dict[str, tuple[float, float]]:

@@ -10,7 +10,7 @@ from typing import Any
 from minicluster.client import Entry, Fault
 from minicluster.http.commands import COMMANDS
 from tests.faults.sweep import cases
-from tests.faults.sweep.life import Life, StalledError, end_queries, until
+from tests.faults.sweep.life import SLOWER, Life, StalledError, end_queries, until
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.points import Point, is_border, named
 from tests.faults.sweep.scene import Recorded, recovery
@@ -26,9 +26,9 @@ _AWAY_SECONDS, _FULL_SECONDS = 1.5, 60.0
 _ABSENT_SECONDS, _ROUNDS = 600.0, 3
 _SLOW_SECONDS = 6.0
 #: How long a fault may take to come; a start on a busy machine is slow.
-_HIT_SECONDS = 60.0
+_HIT_SECONDS = 180.0 * SLOWER
 #: How long a request may take that is applied, and gets no reply.
-_JOURNAL_SECONDS = 5.0
+_JOURNAL_SECONDS = 5.0 * SLOWER
 #: How long a listing may take to end after its commit was lost.
 _LISTING_SECONDS = 10.0
 #: When no request came for so long, the tasks that are not held back are done.

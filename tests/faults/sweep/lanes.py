@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tests.faults.sweep import results
 from tests.faults.sweep.cases import Case
+from tests.faults.sweep.life import SLOWER
 from tests.faults.sweep.play import STALLED, unplayed
 from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.variants import variant_of
@@ -27,7 +28,7 @@ from tests.support.project import ROOT
 from tools import proof
 
 #: So long a worker may take to start, to record, and for a case.
-START_SECONDS, RECORD_SECONDS, CASE_SECONDS = 600.0, 600.0, 480.0
+START_SECONDS, RECORD_SECONDS, CASE_SECONDS = 600.0 * SLOWER, 1200.0 * SLOWER, 900.0 * SLOWER
 #: A JVM that has played so many cases is replaced.
 MOST_CASES = 300
 #: Recordings of a variant that failed, before it is left.

@@ -7,6 +7,7 @@ client of its own and, without state, a checkpoint of its own. What they share i
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,8 +28,11 @@ from ytstream.query.supervisor import QueryRunner, supervise
 
 #: Pauses after failures: the proof has many of them.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
+#: How many times slower than alone this machine is, since other work runs on it: every limit of
+#: time is so much longer.
+SLOWER = float(os.environ.get("SLOWER", "1"))
 #: Rows that are in no batch after so long are stalled: those of a job and of the listing alike.
-PATIENCE = 180.0
+PATIENCE = 180.0 * SLOWER
 _POLL = 0.05
 #: Between two looks at the ledger and the queues, each of which costs as much as a small batch.
 LOOK_SECONDS = 0.75

@@ -26,6 +26,7 @@ _FOLLOWING, _FOLLOWING_BATCH = 20, 90
 #: A production queue gets rows all the time: so many come so often while a driver is waited for,
 #: but for the last third of the patience: who keeps up with them has read all of them then.
 ARRIVAL_SECONDS, _ARRIVING, _ARRIVING_SEED = 5.0, 6, 100
+_ARRIVING_SECONDS = 120.0
 #: Between two attempts of a driver, as YTsaurus starts them.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _END_SECONDS = 30.0
@@ -72,7 +73,7 @@ class Play:
             waited = time.monotonic() - begun
             if waited > PATIENCE:
                 raise StalledError(f"rows stay in the queue for {PATIENCE:.0f} s")
-            if arrival < waited < PATIENCE * 2 / 3:
+            if arrival < waited < _ARRIVING_SECONDS:
                 arrival += ARRIVAL_SECONDS
                 self._arrive()
             self.verify_goes_on()

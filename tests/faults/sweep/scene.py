@@ -18,7 +18,7 @@ from typing import Any
 from minicluster.client import Client, Entry
 from tests.faults.sweep import listing, oracle
 from tests.faults.sweep.lane import PARTITION_ROWS, PARTITIONS, Lane
-from tests.faults.sweep.life import PATIENCE, Life, StalledError, unload_states, until
+from tests.faults.sweep.life import SLOWER, Life, StalledError, unload_states, until
 from tests.faults.sweep.points import WRITES, Point, classified, places
 from tests.faults.sweep.variants import Variant
 from ytstream.job import JobContext
@@ -32,8 +32,10 @@ BATCH_ROWS = PARTITION_ROWS * PARTITIONS
 SEED = 31
 _BATCHES = ("first", "middle", "last")
 #: How long a batch without rows may take to follow the last one with rows.
-_ROWLESS_SECONDS = 3.0
+_ROWLESS_SECONDS = 3.0 * SLOWER
 _LISTING_START_SECONDS = 20.0
+#: A recording that takes long shows nothing but a busy machine.
+_RECORDING_SECONDS = 500.0 * SLOWER
 
 
 @dataclass
@@ -175,7 +177,7 @@ def _recorded(
     life = scene.life()
     # After some kills the listing does not come to a batch, or ends: its start is recorded.
     may_fail = scene.variant.is_listing and name.startswith("recovery")
-    seconds = _LISTING_START_SECONDS if may_fail else PATIENCE
+    seconds = _LISTING_START_SECONDS if may_fail else _RECORDING_SECONDS
     life.start()
     try:
         with suppress(*[StalledError][: int(may_fail)]):

@@ -90,12 +90,16 @@ def test_the_tally_has_each_fault_with_its_worst_time() -> None:
         replace(ENDED, repeated=3),
         replace(HELD, case=f"{NAME}:dropped", verdict="missed"),
     ]
-    found = [dict(zip(counts.TALLIED, row, strict=True)) for row in counts.tally(lines)]
-    assert [row["fault"] for row in found] == ["refused", "dropped"]
-    refused, dropped = found
+    tally = counts.tally(lines)
+    found = {name: dict(zip(counts.TALLIED, row, strict=True)) for name, *row in tally}
+    assert [*found] == ["refused", "dropped", "all"]
+    refused, dropped = found["refused"], found["dropped"]
     assert (refused["cases"], refused["held"], refused["ended"]) == ("3", "2", "1")
     assert (refused["worst, s"], refused["failures"], refused["repeated"]) == ("7.5", "3", "3")
     assert (dropped["missed"], dropped["held"]) == ("1", "0")
+    [[variant, *_], _] = counts.tally(lines, "variant")
+    assert variant == HELD.variant
+    assert counts.slowest(lines, 1) == [f"   7.5 s  {COMMIT}:refused"]
 
 
 def test_results_of_former_rules_are_told_and_do_not_count_today() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,6 +37,20 @@ def test_each_class_of_request_meets_each_fault_and_each_pair_is_played(processi
         pair for case in every for pair in case.pairs
     }
     assert len(played) < len(every) / 10
+
+
+def test_an_hours_subset_has_each_class_with_each_fault_each_type_and_each_variant() -> None:
+    found = cases.sampled_stumbles()
+    assert {*found} <= cases._covered()
+    classes = [(*case.class_, case.fault) for case in found]
+    assert len(classes) == len({*classes})
+    assert {*classes} == {(*case.class_, case.fault) for case in EVERY}
+    assert {(case.variant.processing, case.class_) for case in found} == {
+        (case.variant.processing, case.class_) for case in EVERY
+    }
+    of_variant = Counter(case.variant for case in found)
+    assert {*of_variant} == {*STUMBLING}
+    assert max(of_variant.values()) - min(of_variant.values()) < len(found) / 100
 
 
 def test_a_job_with_state_meets_all_that_can_happen_to_a_request() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import re
 import signal
 import tempfile
 import time
@@ -65,10 +66,10 @@ def run(
 ) -> int:
     """Play the cases that ``--only`` names, show their figures; return 0 when each one holds."""
     parser = argparse.ArgumentParser(description=said)
-    parser.add_argument("--only", default="", help="a part of the names of the cases to play")
+    parser.add_argument("--only", default="", help="a regular expression of the names to play")
     parser.add_argument("--list", action="store_true", help="show the names, play nothing")
     given = parser.parse_args(words)
-    cases = [case for case in known if given.only in case.name]
+    cases = [case for case in known if re.search(given.only, case.name)]
     if not cases:
         parser.error(f"no case has {given.only!r} in its name; --list shows all names")
     if given.list:

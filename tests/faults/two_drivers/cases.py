@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal, NamedTuple
 
+from local_extensions.versions import SPARK
 from tests.support.fault_rules import Request
 from ytstream.job import PROCESSINGS
 
@@ -24,12 +25,13 @@ class Variant(NamedTuple):
     is_static: bool = False
     #: Whether it uploads a snapshot of its state after each batch.
     has_snapshots: bool = False
+    spark: str = SPARK
 
     @property
     def name(self) -> str:
         """The name that those of its cases begin with."""
         words = self.guarantee, self.processing, str(self.queues), *["static"][: self.is_static]
-        return "-".join(words)
+        return "-".join((*words, *[f"spark-{self.spark}"][: self.spark != SPARK]))
 
     @property
     def is_stateful(self) -> bool:

@@ -21,7 +21,7 @@ from minicluster.core.errors import TABLET_LOCK_CONFLICT
 from tests.faults.two_drivers.cases import Case, Place, Variant, late
 from tests.support.examples import CONNECTOR, example
 from tests.support.fault_rules import add_fault
-from tests.support.project import QUEUES, generate, make_static
+from tests.support.project import QUEUES, environment_of, generate, make_static
 from tests.support.static_outputs import Reader, named, published, static
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
@@ -106,6 +106,7 @@ def project_of(variant: Variant, folder: Path) -> Path:
         guarantee=variant.guarantee,
         processing=variant.processing,
         queue_paths=QUEUES["single" if variant.queues == 1 else "multi"],
+        spark_version=variant.spark,
     )
     for name, lines in SMALLER.items():
         text = (root / name).read_text(encoding="utf-8")
@@ -130,7 +131,8 @@ def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
         context = JobContext(connect(settings), settings, job, guarantee_of(job))
         job_objects.provision(context)
         demo_tables.fill_reference(context, found.sample)
-        yield Stage(context, found.sample, cluster, project, logs, drivers)
+        python = str(environment_of(variant.spark) / "bin" / "python")
+        yield Stage(context, found.sample, cluster, project, logs, drivers, python)
 
 
 def play(case: Case, stage: Stage) -> Result:
@@ -262,6 +264,8 @@ class Stage:
     project: Path
     logs: Path
     _drivers: ExitStack
+    #: The interpreter of the job.
+    python: str
     #: The newest one; None before the first one.
     driver: JobProcess | None = None
     #: Every row that was put in, and by queue those that follow.
@@ -270,12 +274,30 @@ class Stage:
     _seed: int = 0
     #: Rows too many that cases before have counted.
     _duplicated: int = 0
+    #: What restore() brings back: the cluster's state, and the rows sent until then.
+    _saved: tuple[str, list[SampleRow]] | None = None
+
+    def save(self) -> None:
+        """Keep the cluster as it is; no driver runs."""
+        self._saved = str(self.project / "saved.state"), [*self._sent]
+        self.cluster.client.save(self._saved[0])
+
+    def restore(self) -> bool:
+        """Bring the cluster back to where save() was called; return whether it was."""
+        if self._saved is None:
+            return False
+        if self.driver is not None:
+            self.driver.kill()
+        state, sent = self._saved
+        self.cluster.client.load(state)
+        self.driver, self._sent, self._duplicated = None, [*sent], 0
+        return True
 
     def start(self, log: str) -> JobProcess:
         """Start a driver: the job as a process."""
         path = self.logs / log
         path.unlink(missing_ok=True)
-        started = running(PACKAGE, self.cluster.http, path, self.project)
+        started = running(PACKAGE, self.cluster.http, path, self.project, python=self.python)
         self.driver = self._drivers.enter_context(started)
         return self.driver
 
@@ -294,15 +316,15 @@ class Stage:
         ]
         return add_fault(self.cluster.client.faults, steps, action=action, pgid=pgid)
 
-    def fill(self) -> None:
-        """Put a backlog into the queues, of rows later than all before."""
+    def fill(self, count: int = BACKLOG) -> None:
+        """Put a backlog into the queues, of ``count`` rows later than all before."""
         start: dict[str, int] = {}
         if self.sample.event_time and self._sent:
             start["start_us"] = self.sample.newest(self.context.job, self._sent)
         self._following = []
         for queue in self.context.settings.queues:
             self._seed += 1
-            rows: list[SampleRow] = [*self.sample.make(BACKLOG + FOLLOWING, self._seed, **start)]
+            rows: list[SampleRow] = [*self.sample.make(count + FOLLOWING, self._seed, **start)]
             self._following.append(rows[-FOLLOWING:])
             self._put(queue, rows[:-FOLLOWING])
 
