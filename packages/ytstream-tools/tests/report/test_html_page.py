@@ -15,7 +15,7 @@ import pytest
 from minicluster import testing as minicluster
 from tests.support import browser
 from tests.support.helpers import ContextOf
-from tests.support.status_steps import head_of_batch, invoke, write_rows
+from tests.support.status_steps import head_of_batch, invoke, send, write_rows
 from ytstream import cli
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
@@ -192,6 +192,40 @@ def test_a_row_waits_while_batches_are_full_and_while_the_job_is_down() -> None:
     killed = [_done(1, 0, 2, 99), _done(2, 3600, 2, 50, epoch=2)]
     assert _waits(*killed) == [(2, 2), (3600, 3600), (3602, 3602), (3602, 2)]
     assert _waits(_done(1, 0, 2, 100), _done(2, 10, 2, 100)) == []
+
+
+def test_while_batches_leave_rows_the_times_of_their_rows_tell() -> None:
+    """Of a backlog that the period began with, until a batch has read all of it."""
+    batches = [_done(1, 0, 2, 100), _done(2, 10, 2, 100), _done(3, 20, 2, 99), _done(4, 30, 2, 9)]
+    assert [one.number for one in series.unbounded(batches, 100)] == [1, 2, 3]
+    written = {number: LAST - timedelta(seconds=600) for number in (1, 3)}
+    found = series.waits(batches, 100, 10, written)
+    assert [((time - LAST).total_seconds(), seconds) for time, seconds in found] == [
+        (0, 600), (2, 602), (20, 620), (22, 622), (22, 2), (30, 10), (32, 12), (32, 2),
+    ]  # fmt: skip
+
+
+def test_a_backlog_that_was_there_before_the_period_is_drawn(
+    job: JobContext, tmp_path: Path
+) -> None:
+    """The queue says when the rows were written; one whose rows are trimmed does not."""
+    queue, most = job.settings.queues[0], job.settings.max_rows_per_partition
+    send(job, 4)  # one to each tablet
+    now = datetime.now(UTC) + timedelta(minutes=10)
+    for number in range(1, 6):
+        started = now + timedelta(seconds=10 * number)
+        ranges = {queue: {0: (most * (number - 1), most * number)}}
+        done = BatchRow(ranges, {"output": most}, started, started + timedelta(seconds=9))
+        write_rows(job, batch_row(Head(epoch=1, batch=number - 1, number=number), done))
+    write_rows(job, head_row(replace(head_of_batch(job, 5, 1), ends={queue: {0: 5 * most}})))
+    html_page.write(job, 24, tmp_path / "job.html", now + timedelta(minutes=2))
+    page = Parsed((tmp_path / "job.html").read_text(encoding="utf-8"))
+    assert len(page.of("path", "line")) == 1
+    assert not [text for _, text in page.texts if text.startswith("Not known: ")]
+    job.client.trim_rows(queue, 0, 1)
+    html_page.write(job, 24, tmp_path / "job.html", now + timedelta(minutes=2))
+    page = Parsed((tmp_path / "job.html").read_text(encoding="utf-8"))
+    assert [text for _, text in page.texts if text.startswith("Not known: ")]
 
 
 def test_batches_that_were_not_read_say_nothing() -> None:

@@ -1,10 +1,12 @@
-"""`page`: one HTML file about some hours of a job, from the ledger only.
+"""`page`: one HTML file about some hours of a job, from the ledger.
+
+While batches leave rows behind, it asks the queues when the oldest ones were written.
 
 It needs no other file, no script and no server: a person may attach it to a ticket.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -15,7 +17,7 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.text_table import counted, duration
 
-from . import period, series
+from . import oldest_rows, period, series
 from .drawing import Scale, bar, element, line, panel, rounded, short
 from .period import Period
 from .style import STYLE
@@ -39,7 +41,9 @@ def write(context: JobContext, hours: float, target: Path, now: datetime) -> str
     if target.is_dir():
         raise JobError(f"{target} is a folder", "name a file in it", code=ErrorCode.FILE)
     found = period.read(context, hours, now)
-    made = html(context, found, cluster_name(context.client), now)
+    unknown = series.unbounded(found.batches, context.settings.max_rows_per_partition)
+    written = oldest_rows.written(context.client, unknown)
+    made = html(context, found, cluster_name(context.client), now, written)
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -50,8 +54,14 @@ def write(context: JobContext, hours: float, target: Path, now: datetime) -> str
     return f"{target}: {counted(found.count, 'batch')} until {_time(found.last[-1].ended)}"
 
 
-def html(context: JobContext, found: Period, cluster: str, now: datetime) -> str:
-    """Return the page as text."""
+def html(
+    context: JobContext,
+    found: Period,
+    cluster: str,
+    now: datetime,
+    written: Mapping[int, datetime] | None = None,
+) -> str:
+    """Return the page as text; ``written`` has the times of the oldest rows of some batches."""
     root = element(None, "html", lang="en")
     head, body = element(root, "head"), element(root, "body")
     element(head, "meta", charset="utf-8")
@@ -62,7 +72,7 @@ def html(context: JobContext, found: Period, cluster: str, now: datetime) -> str
     element(head, "title", f"{context.job.name} on {cluster}")
     element(head, "style", STYLE)
     _facts(body, context, found, cluster, now)
-    _curves(body, context, found)
+    _curves(body, context, found, written or {})
     _table(body, context, found)
     return "<!DOCTYPE html>\n" + ET.tostring(root, encoding="unicode", method="html") + "\n"
 
@@ -94,7 +104,9 @@ def _facts(
         element(listed, "dd", text or "none")
 
 
-def _curves(body: ET.Element, context: JobContext, found: Period) -> None:
+def _curves(
+    body: ET.Element, context: JobContext, found: Period, written: Mapping[int, datetime]
+) -> None:
     settings = context.settings
     part = ""
     if found.weight > 1:
@@ -104,7 +116,8 @@ def _curves(body: ET.Element, context: JobContext, found: Period) -> None:
         )
     note = f"{_time(found.begin)} to {_time(found.end)}, all times in UTC.{part}"
     element(body, "p", note, class_="dim")
-    waited = series.waits(found.batches, settings.max_rows_per_partition, settings.trigger_seconds)
+    limit, pause = settings.max_rows_per_partition, settings.trigger_seconds
+    waited = series.waits(found.batches, limit, pause, written)
     figures, width = series.bins(found.batches, found.begin, found.end, _BINS, found.weight)
 
     def picture(title: str, top: float, *, words: bool = False) -> tuple[ET.Element, Scale]:
@@ -115,6 +128,11 @@ def _curves(body: ET.Element, context: JobContext, found: Period) -> None:
     title = "Lag: seconds that a row can have waited at most"
     svg, scale = picture(title, max((seconds for _, seconds in waited), default=0), words=True)
     line(svg, scale, waited)
+    if not waited:
+        element(
+            body, "p", "Not known: no batch of this period has read all rows that waited, and the "
+            "rows of the queues have no `$timestamp`, or are trimmed.", class_="dim",
+        )  # fmt: skip
     rates = [one.read / width for one in figures]
     svg, scale = picture("Rate: rows read per second", max(rates))
     for one, rate in zip(figures, rates, strict=True):

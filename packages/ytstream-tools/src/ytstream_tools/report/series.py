@@ -27,12 +27,16 @@ class TimeBin:
 
 
 def waits(
-    batches: Sequence[FinishedBatch], most: int, pause: float
+    batches: Sequence[FinishedBatch],
+    most: int,
+    pause: float,
+    written: Mapping[int, datetime] | None = None,
 ) -> list[tuple[datetime, float]]:
     """Return the longest that a row can have waited, in seconds, when batches began and ended.
 
     ``most`` is how many rows a batch may read of a partition, ``pause`` how many seconds an idle
-    job waits before it looks again. A batch whose predecessor was not read says nothing.
+    job waits before it looks again. A batch whose predecessor was not read says nothing, unless
+    ``written`` has the time at which the oldest of its rows was written.
     """
     found: list[tuple[datetime, float]] = []
     since: datetime | None = None  # every row that waits came after it
@@ -41,14 +45,32 @@ def waits(
         if before is not None and since is not None and batch.number == before.number + 1:
             if batch.epoch == before.epoch and _left_none(before, most):  # idle since, if at all
                 since = max(since, batch.started - timedelta(seconds=pause))
-            found += [
-                (time, (time - since).total_seconds()) for time in (batch.started, batch.ended)
-            ]
+            found += _both(batch, since)
+        elif written and batch.number in written:
+            found += _both(batch, written[batch.number])
         if _left_none(batch, most):
             since = batch.started
             found.append((batch.ended, batch.seconds))
         before = batch
     return found
+
+
+def unbounded(batches: Sequence[FinishedBatch], most: int) -> list[FinishedBatch]:
+    """Return the batches of which the ledger does not say how long their rows can have waited.
+
+    The period began with a backlog, and no batch has read all of it yet.
+    """
+    found = []
+    for batch in batches:
+        found.append(batch)
+        if _left_none(batch, most):
+            break
+    return found
+
+
+def _both(batch: FinishedBatch, since: datetime) -> list[tuple[datetime, float]]:
+    times = (batch.started, batch.ended)
+    return [(time, max(0.0, (time - since).total_seconds())) for time in times]
 
 
 def _left_none(batch: FinishedBatch, most: int) -> bool:
