@@ -11,31 +11,43 @@ import pytest
 
 from local_extensions.versions import SPARK, SPARK_VERSIONS
 from minicluster import testing
+from tests.support.examples import STATEFUL
 from tests.support.jvm import submit_args
-from tests.support.moved_state import JOBS, name_of
+from tests.support.moved_state import name_of
 from tests.support.project import ROOT
+from ytstream.settings.spark_conf import STATE_STORES
 
 pytestmark = [pytest.mark.journey, pytest.mark.spark, pytest.mark.other_spark]
 
 OLDER = [name for name in SPARK_VERSIONS if name != SPARK]
+MOVES = [*((old, SPARK) for old in OLDER), *((SPARK, old) for old in OLDER)]
 
 
-# Back to the one before only.
-@pytest.mark.parametrize(("first", "second"), [*((old, SPARK) for old in OLDER), (SPARK, OLDER[0])])
+@pytest.mark.parametrize("processing", STATEFUL)
+@pytest.mark.parametrize(("first", "second"), MOVES)
 def test_every_row_is_there_once(
-    environments: dict[str, Path], tmp_path: Path, first: str, second: str
+    environments: dict[str, Path], tmp_path: Path, first: str, second: str, processing: str
 ) -> None:
+    sent = tmp_path / "sent"
     with testing.start() as cluster:
-        _play(environments[first], cluster.http, "first", tmp_path / "sent")
-        said = _play(environments[second], cluster.http, "second", tmp_path / "sent")
+        _play(environments[first], cluster.http, "first", sent, processing)
+        said = _play(environments[second], cluster.http, "second", sent, processing)
     found = dict(json.loads(line) for line in said.splitlines() if line.startswith("["))
-    assert found == {name_of(*job): "exact" for job in JOBS}
+    assert found == {name_of(processing, store): "exact" for store in STATE_STORES}
 
 
-def _play(environment: Path, proxy: str, half: str, sent: Path) -> str:
+def _play(environment: Path, proxy: str, half: str, sent: Path, processing: str) -> str:
     own = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
     done = subprocess.run(
-        [environment / "bin/python", "-m", "tests.support.moved_state", proxy, half, sent],
+        [
+            environment / "bin/python",
+            "-m",
+            "tests.support.moved_state",
+            proxy,
+            half,
+            sent,
+            processing,
+        ],
         cwd=ROOT,
         env={**own, "PYTHONPATH": "", "YTSTREAM_SUBMIT_ARGS": submit_args()},
         capture_output=True,
