@@ -64,6 +64,9 @@ class Site:
     sample: Any
     config: Path
     sent: list[dict[str, Any]] = field(default_factory=list)
+    #: Whose environment the commands run in, and one with another Spark.
+    python: str = sys.executable
+    former: str | None = None
 
     @property
     def client(self) -> Any:
@@ -137,7 +140,7 @@ class Site:
             called.wait()
 
     def _line(self, name: str, *more: str) -> list[str]:
-        return [sys.executable, "-m", self.package, name, "--config", str(self.config), *more]
+        return [self.python, "-m", self.package, name, "--config", str(self.config), *more]
 
     def submit(self, *words: str) -> str:
         """Submit the job until its first batch; return what the command said."""
@@ -256,19 +259,29 @@ class Site:
 
 
 @contextmanager
-def site(package: str) -> Iterator[Site]:
+def site(package: str, former: str | None = None) -> Iterator[Site]:
     """Start a minicluster with operations for the project in the current folder."""
     if missing := publish.missing():
         raise NotDoneError(f"this machine lacks {', '.join(missing)}")
     root = Path.cwd()
     job = import_module(f"{package}.job").JOB
     sample = import_module("sample").SAMPLE
-    with testing.start(operations=True) as cluster:
+    pythons = [sys.executable, *filter(None, [former])]
+    homes = [_spark_home(python) for python in pythons]
+    with testing.start(operations=True, spark_homes=homes) as cluster:
         config = root / "config" / "cluster.toml"
         config.write_text(_configuration(root, cluster.http))
         settings = load(config, {})
         context = JobContext(connect(settings), settings, job, guarantee_of(job))
-        yield Site(package, cluster, root, context, sample, config)
+        yield Site(package, cluster, root, context, sample, config, former=former)
+
+
+def _spark_home(python: str) -> str:
+    """Return the folder of the Spark in the environment of an interpreter."""
+    code = "import pyspark; print(*pyspark.__path__)"
+    return subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def submit_part(*more: str) -> str:

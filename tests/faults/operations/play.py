@@ -1,6 +1,7 @@
-"""Run by the interpreter inside a generated project: ``play.py PACKAGE SCENE OUTCOME``.
+"""Run by the interpreter inside a generated project: ``play.py PACKAGE SCENE OUTCOME [FORMER]``.
 
 Plays a scene of scenes.py on a minicluster with operations, and writes what came of it as JSON.
+FORMER is the interpreter of another Spark, whose distribution the cluster has too.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from tests.faults.operations import scenes
 from tests.faults.operations.cluster import NotDoneError, site
 
 
-def main(package: str, name: str, outcome: Path) -> None:
+def main(package: str, name: str, outcome: Path, former: str | None = None) -> None:
     try:
-        with site(package) as here:
+        with site(package, former) as here:
             found = scenes.SCENES[name](here)
     except NotDoneError as error:
         sys.exit(str(error))
@@ -24,4 +25,4 @@ def main(package: str, name: str, outcome: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), *sys.argv[4:])

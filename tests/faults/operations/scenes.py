@@ -438,6 +438,39 @@ def _replaced(here: Site, *, sends: bool) -> subprocess.CompletedProcess[str]:
     return done
 
 
+def moved_to_this_spark(here: Site) -> dict[str, Any]:
+    """Replace a job on another Spark by the same files on this one."""
+    return _moved(here, "")
+
+
+def back_on_the_other_spark(here: Site) -> dict[str, Any]:
+    """Replace a job on another Spark by a version on this one that fails in its first batch."""
+    return _moved(here, FAILS_IN_A_BATCH)
+
+
+def _moved(here: Site, more: str) -> dict[str, Any]:
+    assert here.former is not None
+    here.configure("replace_seconds = 420")
+    here.python = here.former
+    _start(here)
+    here.python = sys.executable
+    with (here.root / "src" / here.package / "transform.py").open("a") as file:
+        file.write(more)
+    done = _replaced(here, sends=True)
+    here.wait_drained()
+    sparks = [_spark_of(here, one) for one in here.operations() if one.alias == ALIAS]
+    said = {"exit": done.returncode, "last": done.stdout.splitlines()[-1]}
+    return {**said, "sparks": sparks, **_end(here)}
+
+
+def _spark_of(here: Site, driver: Operation) -> str:
+    """Return the version of the distribution that a driver was started with."""
+    spec = here.client.get_operation(operation_id=driver.id, attributes=["provided_spec"])
+    found = re.search(r"spark-([\d.]+)-bin-hadoop3\.tgz", str(spec["provided_spec"]))
+    assert found is not None
+    return found[1]
+
+
 def submitter_killed(here: Site) -> dict[str, Any]:
     """Kill the submitting machine's processes in the middle of replacements; call it again."""
     here.configure("replace_seconds = 420")
@@ -661,6 +694,8 @@ SCENES: dict[str, Scene] = {
         import_fails,
         packages_in_an_archive,
         replacements,
+        moved_to_this_spark,
+        back_on_the_other_spark,
         submitter_killed,
         released_by_ci,
     )

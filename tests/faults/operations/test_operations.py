@@ -20,7 +20,7 @@ from local_extensions.versions import SPARK, pin
 from tests.conftest import Generate
 from tests.faults.operations.scenes import KILLS
 from tests.support.project import ROOT
-from tests.support.sparks import OLDEST, SPARKS
+from tests.support.sparks import OLDEST, OTHERS, SPARKS
 from ytstream.job import PROCESSINGS
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -57,22 +57,26 @@ def transform(events):
 """
 
 
-Play = Callable[[Path, Path, str], dict[str, Any]]
+Play = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
 def play(tmp_path: Path, record_property: Callable[[str, object], None]) -> Play:
     """Play a scene with a project in its environment; its figures are shown at the end."""
 
-    def play(project: Path, environment: Path, scene: str) -> dict[str, Any]:
-        found = _played(project, environment, scene, tmp_path / "outcome.json")
+    def play(
+        project: Path, environment: Path, scene: str, former: Path | None = None
+    ) -> dict[str, Any]:
+        found = _played(project, environment, scene, tmp_path / "outcome.json", former)
         record_property("figures", found)
         return found
 
     return play
 
 
-def _played(project: Path, environment: Path, scene: str, outcome: Path) -> dict[str, Any]:
+def _played(
+    project: Path, environment: Path, scene: str, outcome: Path, former: Path | None
+) -> dict[str, Any]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
     done = subprocess.run(
         [
@@ -81,6 +85,7 @@ def _played(project: Path, environment: Path, scene: str, outcome: Path) -> dict
             "bids_stream",
             scene,
             outcome,
+            *([former / "bin" / "python"] if former is not None else []),
         ],
         cwd=project,
         env={
@@ -292,6 +297,30 @@ def test_a_replacement_comes_back_from_what_does_not_work(
     assert int(named[1]) == refused["epoch"]
     assert processing == "map" or int(named[2]) in refused["planned"]
     assert found["new"]["parts"]
+    assert (found["lost"], found["repeated"]) == (0, 0)
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("former", OTHERS)
+@pytest.mark.parametrize("processing", ["map", "window"])
+@pytest.mark.parametrize("scene", ["moved_to_this_spark", "back_on_the_other_spark"])
+def test_a_replacement_moves_the_job_to_the_default_spark(
+    generate: Generate,
+    installed: dict[str, Path],
+    play: Play,
+    scene: str,
+    processing: str,
+    former: str,
+) -> None:
+    project = generate(processing=processing, spark_version=former)
+    smaller(project)
+    found = play(project, installed[SPARK], scene, installed[former])
+    was, now = pin("pyspark", former), pin("pyspark", SPARK)
+    if scene == "moved_to_this_spark":
+        assert (found["exit"], found["sparks"]) == (0, [was, now]), found
+    else:
+        assert (found["exit"], found["sparks"]) == (5, [was, now, was]), found
+        assert found["last"].startswith("rolled back: ")
     assert (found["lost"], found["repeated"]) == (0, 0)
 
 
