@@ -175,6 +175,7 @@ def test_a_damaged_file_ends_the_job(cause: str, where: str) -> None:
     assert isinstance(error, JobError)
     assert error.code == ErrorCode.STATE_DAMAGED
     assert "transform" not in str(error)
+    assert ("--dry-run` names" in error.remedy) == ("/state/" not in where)
 
 
 @pytest.mark.parametrize("kind", ["changelog", "delta"])

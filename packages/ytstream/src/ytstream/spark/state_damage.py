@@ -85,10 +85,12 @@ class StateDamage:
                 code=ErrorCode.STATE_DAMAGED,
             )
         at = f" ({self.where})" if self.where else ""
+        # Spark names no file whose bytes are wrong.
+        names = "" if self.file else "`rewind state --dry-run` names the damaged files; "
         return JobError(
             f"{begin}the state in the checkpoint is damaged{at}: {self.said}",
-            '`rewind state` repairs it if it can, without duplicates: see "A damaged state" in '
-            "docs/operations.md; committed rows are kept",
+            f'{names}`rewind state` repairs it if it can, without duplicates: see "A damaged '
+            'state" in docs/operations.md; committed rows are kept',
             code=ErrorCode.STATE_DAMAGED,
         )
 
