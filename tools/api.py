@@ -47,7 +47,7 @@ TOP = """\
 Your files import these names from `ytstream`:
 
 ```python
-from ytstream import REJECTED, Column, Job, JobError, checked_state, json_of, latest
+from ytstream import REJECTED, Column, Job, JobError, checked_state, json_of, latest, lookup
 ```"""
 REJECTED = """\
 ## `REJECTED`
@@ -96,6 +96,7 @@ def page() -> str:
         *_functions(RUNTIME / "declaration/latest_per_key.py", ["latest"], "##"),
         *_functions(RUNTIME / "declaration/checked_state.py", ["checked_state"], "##"),
         *_functions(RUNTIME / "connector/json_of.py", ["json_of"], "##"),
+        *_functions(RUNTIME / "declaration/lookups.py", ["lookup"], "##"),
         f"## `JobError`\n\n{_error(errors, 'JobError')}\n\n{ERRORS}",
         f"### Error codes\n\n{_codes()}",
         f"## `RestartableError`\n\n{_error(errors, 'RestartableError')}",

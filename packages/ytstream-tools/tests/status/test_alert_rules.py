@@ -40,6 +40,7 @@ PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8").partition("## Alert
 def _rules(processing: str) -> dict[str, dict[str, Any]]:
     """Return the rules of a job by name."""
     job = example("transactional", processing, rejects=True).job
+    job = replace(job, references={"auctions": []})
     settings = settings_of(job, "//home/job")
     if job.kind.is_stateful:
         job, settings = replace(job, late="reject"), replace(settings, late_limit=0.2)
@@ -340,6 +341,22 @@ def test_three_starts_in_an_hour_are_not_more_than_three(tmp_path: Path) -> None
             series_name("ytstream_epoch", {"app": job.name}): [epochs],
         }
         fires(tmp_path, text, series, wanted, 20, only="YtstreamRestarts")
+
+
+@pytest.mark.journey
+def test_more_lookups_that_find_nothing_fire(tmp_path: Path) -> None:
+    job = replace(example("transactional", "map").job, references={"auctions": []})
+    text = alert_rules.text(job, settings_of(job, "//home/job"), CONFIG)
+    day, labels = 24 * 60, {"app": job.name, "reference": "auctions"}
+    for later, wanted in ((40, {"YtstreamLookupMisses"}), (11, set[str]())):
+        series = {
+            series_name("ytstream_up", {"app": job.name}): [f"1x{day + 60}"],
+            series_name("ytstream_lookup_rows_total", labels): [f"0+100x{day + 60}"],
+            series_name("ytstream_lookup_missing_total", labels): [
+                f"0+5x{day}", f"{5 * day + later}+{later}x59",
+            ],
+        }  # fmt: skip
+        fires(tmp_path, text, series, wanted, day + 59, only="YtstreamLookupMisses")
 
 
 def _state(

@@ -91,6 +91,8 @@ def _of_everything(context: JobContext) -> dict[str, Any]:
         ("ytstream_rows_late_total", {}, 1.0),
         ("ytstream_rows_without_event_time_total", {}, 1.0),
     ]
+    job = replace(context.job, references={"auctions": []})
+    context = replace(context, job=job)
     made = prometheus.metrics_of("job", [*prometheus.samples(context, found), *late])
     return {family.name: family for family in made}
 

@@ -11,6 +11,7 @@ from .settings import client_import  # noqa: F401, I001 - before what imports yt
 from .connector.json_of import json_of
 from .declaration.checked_state import checked_state
 from .declaration.latest_per_key import latest
+from .declaration.lookups import lookup
 from .errors import JobError, RestartableError
 from .job import Job
 from .schema.columns import REJECTED_COLUMNS as REJECTED
@@ -27,4 +28,5 @@ __all__ = [
     "checked_state",
     "json_of",
     "latest",
+    "lookup",
 ]

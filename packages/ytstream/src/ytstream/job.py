@@ -100,8 +100,10 @@ class Job:
     late: str = COUNT
     #: For a join: the columns of the reference table, including its key.
     reference: Sequence[Described] = ()
-    #: For a join: the most rows that the reference table may have. All of them pass through the
-    #: driver.
+    #: REFERENCES of tables.py: the columns of each table that lookup() reads, by its name.
+    references: Mapping[str, Sequence[Described]] = field(default_factory=dict)
+    #: A reference with at most this many rows is read whole, and all its rows pass through the
+    #: driver. lookup() looks keys up in a larger one. For a join: the most rows that it may have.
     reference_rows: int = 100_000
     #: For jobs with state: partitions of the state. You need no more than the executors have cores.
     #: You cannot change it without `rewind`.
@@ -165,6 +167,12 @@ class Job:
     def reference_columns(self) -> tuple[Column, ...]:
         """REFERENCE of tables.py, empty without one. Raises JobError for a wrong entry."""
         return resolved("REFERENCE", self.reference) if self.reference else ()
+
+    @cached_property
+    def lookup_columns(self) -> Mapping[str, tuple[Column, ...]]:
+        """REFERENCES of tables.py, by name. Raises JobError for a wrong entry."""
+        listed = self.references.items()
+        return {name: resolved(f"REFERENCES[{name!r}]", columns) for name, columns in listed}
 
 
 class Guarantee(ABC):

@@ -135,7 +135,8 @@ MISTAKES = (
             "  idempotent with 1 queue needs the key columns tablet_index, row_index in "
             "front of OUTPUTS['output']; it has none", CONFIGURED),
     Mistake("join without a reference", JOB, '"map"', '"join"',
-            "job.py and tables.py do not fit:\n  a join needs REFERENCE", DECLARED),
+            "job.py and tables.py do not fit:\n"
+            "  a join needs REFERENCE, or REFERENCES for lookup()", DECLARED),
     Mistake("a line of a former job.py", JOB, "    reject=", '    made_for="1.0.0",\n    reject=',
             "the job cannot be imported: TypeError: Job.__init__() got an unexpected keyword "
             "argument 'made_for' (job.py:8)",

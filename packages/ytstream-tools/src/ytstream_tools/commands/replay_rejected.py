@@ -18,6 +18,8 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
     reread.head_of(context)
     if not given.dry_run:
         rejected_replay.verify_keys(context, replace=given.replace)
+    if context.job.references:
+        log.say("lookup() reads the references as they are now, not as of the rows' batches")
     context = job_objects.sized(context)
     with session.opened(context) as spark:
         known = supervisor.read_reference(spark, context)

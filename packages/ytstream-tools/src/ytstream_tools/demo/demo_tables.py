@@ -65,6 +65,11 @@ def fill_reference(context: JobContext, sample: Sample) -> None:
         columns = context.job.reference_columns
         sample_types.verify("REFERENCE in sample/rows.py", columns, sample.reference)
         context.client.insert_rows(context.settings.reference, list(sample.reference))
+    for name, path in context.settings.references.items():
+        rows = sample.references_of(name)
+        what = f"REFERENCES[{name!r}] in sample/rows.py"
+        sample_types.verify(what, context.job.lookup_columns[name], rows)
+        context.client.insert_rows(path, [*rows])
 
 
 def rows_in(client: Client, queue: str) -> int:

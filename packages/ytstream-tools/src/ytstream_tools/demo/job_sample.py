@@ -56,10 +56,23 @@ class Sample:
     )
     #: For a join: the rows of the reference table.
     reference: Sequence[SampleRow] = ()
+    #: The rows of each reference that lookup() reads, by its name in REFERENCES.
+    references: Mapping[str, Sequence[SampleRow]] = field(default_factory=dict)
     #: How many rows `make approve` takes.
     approved: int = 500
     #: Columns of outputs that tests ignore because they differ from run to run.
     ignored: Collection[str] = ()
+
+    def references_of(self, name: str) -> Sequence[SampleRow]:
+        """Return the rows of a reference. Raises JobError if the sample has none."""
+        if name not in self.references:
+            raise JobError(
+                f"sample/ has no rows of the reference {name}",
+                f"give Sample references={{{name!r}: [...]}} in sample/__init__.py, from "
+                "sample/rows.py",
+                code=ErrorCode.SAMPLE,
+            )
+        return self.references[name]
 
     @property
     def start_us(self) -> int:

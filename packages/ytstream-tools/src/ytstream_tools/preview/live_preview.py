@@ -51,12 +51,14 @@ def _outputs(
     if context.job.processing != _NEEDS_STREAM:
         try:
             with quick_session.static_deduplication(spark):
-                return unstreamed_outputs_of(spark, context, taken, sample.reference)
+                return unstreamed_outputs_of(
+                    spark, context, taken, sample.reference, sample.references
+                )
         except AnalysisException as error:
             if _ONLY_STREAMS not in str(error):
                 raise
     rows = taken + sample.closing(context.job, taken)[:1]
-    return outputs_of(spark, context, rows, sample.reference)
+    return outputs_of(spark, context, rows, sample.reference, sample.references)
 
 
 def watch(spark: SparkSession, root: Path, package: str, console: Console, rows: int) -> None:

@@ -14,11 +14,13 @@ from ytstream.job import JobContext
 from ytstream.text_table import counted
 
 from ..demo.yson_rows import write
-from . import batch_rows
+from . import batch_rows, captured_references
 from .batch_rows import NUMBER, PARTITION, QUEUE, CapturedRow
 
 #: Below the folder of the repository; the names of a captured batch's files.
 FOLDER, ROWS, REFERENCE = "tests/captured", "rows.yson", "reference.yson"
+#: The rows of all references that lookup() reads; OF names the reference of a row.
+REFERENCES, OF = "references.yson", "$reference"
 #: The test beside them.
 TEST = '''"""{what}, captured from {proxy}."""
 
@@ -65,16 +67,22 @@ def capture(
             code=ErrorCode.FILE,
         )
     reference = batch_rows.reference_of(context)
+    notes: list[str] = []
+    at = batch_rows.looked_up_in(context, word) if reason is None else {}
+    looked_up = captured_references.of(context, rows, at, notes.append)
     folder.mkdir(parents=True)
     write(folder / ROWS, [_left(row, without) for row in rows])
     if context.settings.reference is not None:
         write(folder / REFERENCE, [_left(row, without) for row in reference])
+    if looked_up:
+        listed = [{OF: name, **row} for name, known in looked_up.items() for row in known]
+        write(folder / REFERENCES, [_left(row, without) for row in listed])
     text = TEST.format(what=what, proxy=context.settings.proxy, name=name, call=call)
     (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
     return (
         f"{counted(len(rows), 'row')} in {folder.relative_to(root)}: `make test` runs them\n"
         "they are somebody's data: look at them before you commit them (--without leaves columns "
-        "out)"
+        "out)" + "".join(f"\n{note}" for note in notes)
     )
 
 
@@ -86,9 +94,11 @@ def _verify_columns(
     context: JobContext, rows: Sequence[CapturedRow], without: Sequence[str]
 ) -> None:
     job = context.job
-    known = {*rows[0], *(column.name for column in job.reference_columns)}
+    columns = [*job.reference_columns]
+    columns += [column for listed in job.lookup_columns.values() for column in listed]
+    known = {*rows[0], *(column.name for column in columns)}
     known -= {QUEUE, PARTITION, NUMBER}
-    keys = {column.name for column in job.reference_columns if column.key}
+    keys = {column.name for column in columns if column.key}
     if unknown := {*without} - known:
         raise JobError(
             f"no column {', '.join(sorted(unknown))} to leave out",

@@ -14,7 +14,7 @@ from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import ledger_rows, positions
-from ytstream.ledger.ledger_rows import Head, batch_name
+from ytstream.ledger.ledger_rows import Head, LookedUp, batch_name
 from ytstream.ledger.offsets import Queue
 from ytstream.recovery import spark_logs
 from ytstream.recovery.checkpoint_repair import path_of
@@ -79,6 +79,16 @@ def ranges_of(context: JobContext, word: str) -> tuple[str, Ranges]:
             code=ErrorCode.NO_BATCH,
         )
     return word, ledger_rows.ranges_of(found)
+
+
+def looked_up_in(context: JobContext, word: str) -> Mapping[str, LookedUp]:
+    """Return what a batch of the ledger has looked up, by reference; nothing of a failed one."""
+    match = re.fullmatch(r"([0-9]+)-([0-9]+)", word)
+    if match is None:
+        return {}
+    query = ledger_rows.tables_query(context.settings.ledger, [(int(match[1]), int(match[2]))])
+    rows = context.client.select_rows(query)
+    return next((ledger_rows.lookups_of(row) for row in rows), {})
 
 
 def rows_of(context: JobContext, ranges: Ranges) -> tuple[list[CapturedRow], list[str]]:

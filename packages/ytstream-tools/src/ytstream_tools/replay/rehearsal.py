@@ -21,7 +21,7 @@ from ytstream.text_table import counted
 
 from ..demo.guard import guarded
 from ..repository import root_of
-from . import batch_rows, differences, revisions
+from . import batch_rows, captured_references, differences, revisions
 from .batch_rows import CapturedBatch
 from .version_run import ClusterInput, RehearsedVersion, replay, source, spark_of
 
@@ -128,7 +128,10 @@ def _taken(context: JobContext, numbers: range, say: Say) -> ClusterInput:
     rows_read = sum(len(part.rows) for part in parts)
     say(f"read {counted(rows_read, 'row')} of {counted(len(parts), 'batch')}, "
         f"{parts[0].name} to {parts[-1].name}")  # fmt: skip
-    return source(context, parts, batch_rows.reference_of(context))
+    rows = [row for part in parts for row in part.rows]
+    at = batch_rows.looked_up_in(context, parts[-1].name)
+    looked_up = captured_references.of(context, rows, at, say)
+    return source(context, parts, batch_rows.reference_of(context), looked_up)
 
 
 def _told(

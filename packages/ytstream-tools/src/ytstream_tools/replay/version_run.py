@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from ytstream.cluster.client import Client, connect
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
+from ytstream.schema.table_schema import table_schema
 from ytstream.settings import toml_file
 from ytstream.settings.job_settings import Settings, load
 from ytstream.version import version_of
@@ -23,6 +24,7 @@ from ..demo import demo_tables
 from ..demo.crash_scenario import drained
 from ..demo.job_process import PATIENCE_SECONDS, JobProcess, run_command, running
 from .batch_rows import PARTITION, QUEUE, CapturedBatch, CapturedRow
+from .captured_references import CapturedReferences
 from .differences import OutputRows
 
 #: What belongs only to the real cluster.
@@ -75,12 +77,17 @@ class ClusterInput:
 
     parts: Sequence[CapturedBatch]
     reference: Sequence[CapturedRow]
-    #: Path of a queue or of the reference -> the attributes with which it is made.
+    #: Path of a queue or of a reference -> the attributes with which it is made.
     tables: Mapping[str, Mapping[str, Any]]
+    #: What lookup() reads.
+    references: CapturedReferences = field(default_factory=dict)
 
 
 def source(
-    context: JobContext, parts: Sequence[CapturedBatch], reference: Sequence[CapturedRow]
+    context: JobContext,
+    parts: Sequence[CapturedBatch],
+    reference: Sequence[CapturedRow],
+    references: CapturedReferences,
 ) -> ClusterInput:
     """Return the rows with the schemas of their tables."""
     client, settings, found = context.client, context.settings, {}
@@ -89,7 +96,10 @@ def source(
         found[path] = client.get(f"{path}/@", attributes=["schema", "tablet_count"])
     if settings.reference is not None:
         found[settings.reference] = client.get(f"{settings.reference}/@", attributes=["schema"])
-    return ClusterInput(parts, reference, found)
+    for name, path in settings.references.items():
+        columns = context.job.lookup_columns[name]
+        found[path] = {"schema": table_schema(columns).to_yson_type()}
+    return ClusterInput(parts, reference, found, references)
 
 
 def replay(
@@ -151,6 +161,9 @@ def _make(client: Client, settings: Settings, given: ClusterInput) -> None:
         client.mount_table(path, sync=True)
     if settings.reference is not None and given.reference:
         client.insert_rows(settings.reference, [dict(row) for row in given.reference])
+    for name, rows in given.references.items():
+        if rows and name in settings.references:  # the other version may have others
+            client.insert_rows(settings.references[name], [dict(row) for row in rows])
 
 
 def _send(client: Client, part: CapturedBatch) -> None:

@@ -10,6 +10,8 @@ FULL_BATCHES = 10
 REJECTED_SHARE = 0.05
 #: The part of `late_limit`, above which a batch ends the job.
 LATE_SHARE_OF_LIMIT = 0.5
+#: How far the part of lookups that find nothing may move away from that of the last day.
+MISSING_CHANGE = 0.1
 #: A state that grows is worth a look from so many rows on.
 LARGE_STATE_ROWS = 100_000
 #: The part of an account's quota above which the cluster soon refuses what the job writes.

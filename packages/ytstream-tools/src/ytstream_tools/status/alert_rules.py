@@ -20,6 +20,7 @@ from .alert_limits import (
     LARGE_STATE_ROWS,
     LATE_SECONDS,
     LATE_SHARE_OF_LIMIT,
+    MISSING_CHANGE,
     REJECTED_SHARE,
     STALLED_SECONDS,
     STARTS_PER_HOUR,
@@ -127,6 +128,16 @@ def alerts(job: Job, settings: Settings) -> Iterator[Alert]:
             f"of a batch, {settings.late_limit:g}, the job ends.",
             "ytstream_rows_late_total",
         )  # fmt: skip
+    if job.references:
+        yield Alert(
+            "YtstreamLookupMisses",
+            f"abs({_missing_share('15m')} - {_missing_share('1d')}) > {MISSING_CHANGE}", 15,
+            "warning",
+            "lookups find a row much more or less often than in the last day",
+            "Rows without a match have nulls, or an inner lookup drops them. They are not looked "
+            "up again when the reference has their keys.",
+            "ytstream_lookup_missing_total",
+        )  # fmt: skip
     if job.kind.is_stateful:
         yield Alert(
             "YtstreamStateGrows",
@@ -156,6 +167,12 @@ def alerts(job: Job, settings: Settings) -> Iterator[Alert]:
             "Remove the rule if transform() drops rows on purpose.",
             "ytstream_read_minus_written_rows",
         )  # fmt: skip
+
+
+def _missing_share(period: str) -> str:
+    """Return the share of lookups that found nothing, by reference."""
+    found, all_ = "ytstream_lookup_missing_total", "ytstream_lookup_rows_total"
+    return f"rate({found}{{SELF}}[{period}]) / (rate({all_}{{SELF}}[{period}]) > 0)"
 
 
 def cluster_alerts(settings: Settings) -> Iterator[Alert]:

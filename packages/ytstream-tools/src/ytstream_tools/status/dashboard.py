@@ -102,6 +102,22 @@ PANELS: Sequence[Panel] = (
         ),
     ),
     Panel(
+        "Share of lookups that find nothing", "By reference, of the rows that have a key.",
+        "percentunit", (
+            ("{{reference}} {{app}}", "rate(ytstream_lookup_missing_total{SELF}[15m])"
+                                      " / (rate(ytstream_lookup_rows_total{SELF}[15m]) > 0)"),
+        ),
+    ),
+    Panel(
+        "Lookups by key", "Rows and keys per second, and the seconds that tasks have waited.",
+        "short", (
+            ("rows of {{reference}} {{app}}", "rate(ytstream_lookup_rows_total{SELF}[15m])"),
+            ("keys of {{reference}} {{app}}", "rate(ytstream_lookup_keys_total{SELF}[15m])"),
+            ("waiting for {{reference}} {{app}}",
+             "rate(ytstream_lookup_seconds_total{SELF}[15m])"),
+        ),
+    ),
+    Panel(
         "Rows read, less those written by a map",
         "0 unless transform() drops rows. Anything else is a lost or duplicated row.",
         "short", (("{{app}}", "ytstream_read_minus_written_rows{SELF}"),), is_signed=True, limit=0,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum, auto
 
@@ -15,7 +15,7 @@ from ytstream.cluster.operation import Operation, Run
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.batch_history import LedgerRow
-from ytstream.ledger.ledger_rows import Head, StoreFigures
+from ytstream.ledger.ledger_rows import Head, LookedUp, StoreFigures
 from ytstream.ledger.offsets import Queue
 from ytstream.provisioning import retention
 from ytstream.recovery import completeness, spark_logs, staging, stop_request
@@ -94,6 +94,8 @@ class FinishedBatch:
     limit: int = 0
     #: Rows without an event time.
     without_time: int = 0
+    #: Name of a reference -> what lookup() has read of it.
+    lookups: Mapping[str, LookedUp] = field(default_factory=dict)
 
     @property
     def is_late_kept(self) -> bool:
@@ -290,6 +292,7 @@ def done(row: LedgerRow) -> FinishedBatch:
         ledger_rows.ranges_of(row),
         ledger_rows.limit_of(row),
         ledger_rows.without_time_of(row),
+        ledger_rows.lookups_of(row),
     )
 
 

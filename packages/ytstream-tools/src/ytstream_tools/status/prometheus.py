@@ -20,6 +20,7 @@ from ytstream.cluster.client import client_of
 from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
+from ytstream.ledger.ledger_rows import LookupTotals
 from ytstream.log import say, warn
 from ytstream.settings.job_settings import token
 
@@ -43,6 +44,10 @@ HELP: Mapping[str, str] = {
     "ytstream_rows_rejected_total": "Rejected rows, by reason.",
     "ytstream_rows_late_total": "Rows behind the watermark: in `rejected`, or in no output.",
     "ytstream_rows_without_event_time_total": "Rows without an event time, not kept out by REJECT.",
+    "ytstream_lookup_rows_total": "Rows with a key that lookup() has looked up, by reference.",
+    "ytstream_lookup_keys_total": "Keys that were asked for, by reference.",
+    "ytstream_lookup_missing_total": "Rows whose key the reference does not have.",
+    "ytstream_lookup_seconds_total": "Seconds that tasks have waited for lookups, by reference.",
     "ytstream_batches_total": "Completed batches.",
     "ytstream_batch_seconds_total": "Seconds that batches have taken.",
     "ytstream_last_batch_seconds": "Seconds that the last batch has taken.",
@@ -122,6 +127,12 @@ def _of_batches(context: JobContext, found: JobStatus) -> Iterator[Sample]:
     if job.kind.is_stateful:
         yield "ytstream_rows_late_total", {}, totals.late
         yield "ytstream_rows_without_event_time_total", {}, totals.without_time
+    for name in job.references:
+        used = totals.lookups.get(name, LookupTotals())
+        yield "ytstream_lookup_rows_total", {"reference": name}, used.rows
+        yield "ytstream_lookup_keys_total", {"reference": name}, used.keys
+        yield "ytstream_lookup_missing_total", {"reference": name}, used.missing
+        yield "ytstream_lookup_seconds_total", {"reference": name}, used.seconds
     yield "ytstream_batch_seconds_total", {}, totals.seconds
     if found.age is not None:
         yield "ytstream_last_batch_seconds", {}, found.batches[-1].seconds

@@ -8,6 +8,7 @@ from typing import Any
 
 from ytstream.cluster import operation
 from ytstream.job import JobContext
+from ytstream.ledger.ledger_rows import LookedUp
 
 from ..submitting.version_history import DeployedVersion
 from .job_status import FinishedBatch, JobStatus, PartitionStatus
@@ -90,7 +91,14 @@ def _batch(one: FinishedBatch) -> Mapping[str, Any]:
         "rejected": dict(one.rejected),
         "late": one.late,
         "without_event_time": one.without_time,
+        "lookups": {name: _lookups(used) for name, used in one.lookups.items()},
     }
+
+
+def _lookups(used: LookedUp) -> Mapping[str, Any]:
+    figures = asdict(used)
+    seconds = figures.pop("milliseconds") / 1000
+    return {**figures, "seconds": seconds}
 
 
 def _state(found: JobStatus) -> Mapping[str, Any] | None:

@@ -1,10 +1,13 @@
 """The tables of `status`: queues, consumer and ledger, the lag, the last batches, the operation."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from ytstream.cluster import operation
+from ytstream.declaration.lookups import TABLE
 from ytstream.job import JobContext
 from ytstream.recovery import spark_logs, staging
+from ytstream.recovery.completeness import SECONDS_BIT
 from ytstream.text_table import Cell, counted, duration, table
 
 from ..submitting.version_history import DeployedVersion, StartState
@@ -87,6 +90,7 @@ def _batches(context: JobContext, found: JobStatus) -> Iterator[str]:
     yield table(header, [_line(batch, outputs, late) for batch in found.recent])
     yield ""
     yield _speed(found.recent)
+    yield from _lookups(found.recent)
     if without_time := sum(batch.without_time for batch in found.batches):
         yield (
             f"without an event time in the last {counted(len(found.batches), 'batch')}: "
@@ -102,6 +106,28 @@ def _batches(context: JobContext, found: JobStatus) -> Iterator[str]:
     if found.rejected:
         reasons = [f"{rows} {reason}" for reason, rows in sorted(found.rejected.items())]
         yield f"rejected in the last {counted(len(found.batches), 'batch')}: {', '.join(reasons)}"
+
+
+def _lookups(batches: Sequence[FinishedBatch]) -> Iterator[str]:
+    """Yield how each reference is read, and how much was looked up and not found."""
+    for name, last in batches[-1].lookups.items():
+        if last.by == TABLE:
+            yield f"reference {name}: read whole, as of {_moment(last.timestamp)}"
+            continue
+        used = [batch.lookups[name] for batch in batches if name in batch.lookups]
+        rows, missing = sum(one.rows for one in used), sum(one.missing for one in used)
+        part = f" ({100 * missing / rows:.1f}%)" if rows else ""
+        yield (
+            f"reference {name}: by key, in the last {counted(len(used), 'batch')} "
+            f"{counted(rows, 'row')} with {counted(sum(one.keys for one in used), 'key')}, "
+            f"{missing} not found{part}, {sum(one.milliseconds for one in used) / 1000:.1f} s of "
+            "waiting"
+        )
+
+
+def _moment(timestamp: int) -> str:
+    """Return the time of one of the cluster's timestamps."""
+    return f"{datetime.fromtimestamp(timestamp >> SECONDS_BIT, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _line(batch: FinishedBatch, outputs: Sequence[str], late: Sequence[str]) -> tuple[Cell, ...]:

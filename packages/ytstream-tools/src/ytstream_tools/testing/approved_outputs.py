@@ -133,7 +133,7 @@ def _rows_of(job: Job, sample: Sample) -> list[dict[str, Any]]:
 def _outputs(
     spark: SparkSession, context: JobContext, sample: Sample, rows: list[dict[str, Any]]
 ) -> Outputs:
-    made = outputs_of(spark, context, rows, sample.reference)
+    made = outputs_of(spark, context, rows, sample.reference, sample.references)
     return {
         name: [{key: row[key] for key in row if key not in sample.ignored} for row in found]
         for name, found in made.items()

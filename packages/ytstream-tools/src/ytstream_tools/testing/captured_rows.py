@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from ytstream.cluster.client import Client
 from ytstream.job import REJECTED
-from ytstream.schema.columns import Column, type_name
+from ytstream.schema.columns import Column, key_of, type_name
 from ytstream.text_table import counted
 
 from ..demo import yson_rows
@@ -59,13 +60,13 @@ def _run(stream: Stream, folder: Path) -> int:
     rows = yson_rows.read(folder / batch_capture.ROWS)
     queues = sorted({str(row[QUEUE]) for row in rows})
     if settings.reference is not None and (folder / batch_capture.REFERENCE).exists():
-        keys = [column.name for column in job.reference_columns if column.key]
-        names = ", ".join(f"[{key}]" for key in keys)
-        client.delete_rows(
-            settings.reference, list(client.select_rows(f"{names} from [{settings.reference}]"))
-        )
         known = yson_rows.read(folder / batch_capture.REFERENCE)
-        client.insert_rows(settings.reference, [_row(job.reference_columns, row) for row in known])
+        _replace(client, settings.reference, job.reference_columns, known)
+    if (folder / batch_capture.REFERENCES).exists():
+        looked_up = yson_rows.read(folder / batch_capture.REFERENCES)
+        for name, path in settings.references.items():
+            known = [row for row in looked_up if row[batch_capture.OF] == name]
+            _replace(client, path, job.lookup_columns[name], known)
     counts = [int(client.get(f"{queue}/@tablet_count")) for queue in settings.queues]
     stream.configure(max_rows_per_partition=max(len(rows), settings.max_rows_per_partition))
     # Rows of a queue that is missing here go into the first one.
@@ -80,6 +81,15 @@ def _run(stream: Stream, folder: Path) -> int:
     stream.recover()
     stream.drain()
     return len(rows)
+
+
+def _replace(
+    client: Client, path: str, columns: Sequence[Column], rows: Sequence[CapturedRow]
+) -> None:
+    """Let a reference have these rows and no others."""
+    names = ", ".join(f"[{name}]" for name in key_of(columns))
+    client.delete_rows(path, list(client.select_rows(f"{names} from [{path}]")))
+    client.insert_rows(path, [_row(columns, row) for row in rows])
 
 
 def _row(columns: Sequence[Column], row: CapturedRow) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from ..demo import yson_rows
 from ..demo.job_sample import REASON, SampleRow
 from ..repository import root_of
 from .stream_batches import stream_outputs
-from .unit_frames import output_rows, reference_frame, rejected_rows, sample_outputs
+from .unit_frames import ReferenceRows, output_rows, reference_frame, rejected_rows, sample_outputs
 
 #: Name of an output -> its rows.
 Outputs = Mapping[str, list[dict[str, Any]]]
@@ -36,8 +36,13 @@ Outputs = Mapping[str, list[dict[str, Any]]]
 class Computed:
     """Compute the expected rows with the job itself: for ``Sample``, instead of expected.py."""
 
-    def __init__(self, job: Job, reference: Sequence[SampleRow] = ()) -> None:
-        self._job, self._reference = job, reference
+    def __init__(
+        self,
+        job: Job,
+        reference: Sequence[SampleRow] = (),
+        references: ReferenceRows | None = None,
+    ) -> None:
+        self._job, self._reference, self._references = job, reference, references
         #: The outputs of rows that were asked for: each output is asked for in turn.
         self._known: dict[bytes, dict[str, list[dict[str, Any]]]] = {}
 
@@ -63,7 +68,7 @@ class Computed:
                 if output == REJECTED:  # needs no stream
                     known |= rejected_rows(spark, context, rows)
                 else:
-                    known |= outputs_of(spark, context, rows, self._reference)
+                    known |= outputs_of(spark, context, rows, self._reference, self._references)
         return known.get(output, [])
 
 
@@ -97,6 +102,7 @@ def outputs_of(
     context: JobContext,
     rows: Sequence[SampleRow],
     reference: Sequence[SampleRow] = (),
+    references: ReferenceRows | None = None,
 ) -> Outputs:
     """Return the rows of each output, as one micro-batch of ``rows`` makes them.
 
@@ -105,10 +111,10 @@ def outputs_of(
     if context.job.kind.is_stateful:
         # A stream that was interrupted may still write there.
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            streamed = stream_outputs(spark, context, Path(folder), rows)
+            streamed = stream_outputs(spark, context, Path(folder), rows, references=references)
         made = {name: output_rows(context, frame, name) for name, frame in streamed.items()}
         return {**made, **rejected_rows(spark, context, rows)}
-    return unstreamed_outputs_of(spark, context, rows, reference)
+    return unstreamed_outputs_of(spark, context, rows, reference, references)
 
 
 def unstreamed_outputs_of(
@@ -116,8 +122,8 @@ def unstreamed_outputs_of(
     context: JobContext,
     rows: Sequence[SampleRow],
     reference: Sequence[SampleRow] = (),
+    references: ReferenceRows | None = None,
 ) -> Outputs:
     """Return the rows of each output without a stream: as if no group stayed open."""
-    has_reference = context.job.kind.has_reference
-    known = reference_frame(spark, context, reference) if has_reference else None
-    return sample_outputs(spark, context, rows, known)
+    known = reference_frame(spark, context, reference) if context.job.reference else None
+    return sample_outputs(spark, context, rows, known, references)

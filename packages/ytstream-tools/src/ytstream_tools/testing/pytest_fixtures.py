@@ -126,4 +126,5 @@ def in_folder(settings: Settings, root: str) -> Settings:
         ledger=f"{root}/ledger",
         outputs={name: f"{root}/{name}" for name in settings.outputs},
         reference=settings.reference and f"{root}/reference",
+        references={name: f"{root}/references/{name}" for name in settings.references},
     )

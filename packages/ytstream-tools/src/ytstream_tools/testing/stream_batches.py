@@ -20,7 +20,7 @@ from ytstream.rejected.tagging import passed
 from ytstream.schema.columns import key_of
 
 from .type_conversion import with_zone
-from .unit_frames import events_frame, tagged
+from .unit_frames import GivenReferences, ReferenceRows, events_frame, tagged
 
 
 def stream_outputs(
@@ -28,6 +28,7 @@ def stream_outputs(
     context: JobContext,
     folder: Path,
     *batches: Iterable[Mapping[str, Any]],
+    references: ReferenceRows | None = None,
 ) -> Frames:
     """Return the rows of each output after ``batches``, each of them one micro-batch.
 
@@ -38,11 +39,12 @@ def stream_outputs(
         context: the job, of the fixture
         folder: for temporary files, such as pytest's ``tmp_path``
         batches: the rows of each micro-batch, by column, in the values of ytsaurus-client
+        references: for lookup(), the rows of each reference by its name
 
     Returns:
         the frame of each output by its name
     """
-    outputs = OutputFrames(context)
+    outputs = OutputFrames(context, references=GivenReferences(spark, context, references or {}))
     schemas: dict[str, StructType] = {}
     rows: dict[str, dict[object, tuple[Any, ...]]] = {}
     failures: list[Exception] = []
@@ -64,7 +66,7 @@ def stream_outputs(
             raise RuntimeError("the batch failed") from None  # Spark adds a trace of its own
 
     try:
-        _run(spark, context, folder, batches, lambda writer: writer.foreachBatch(write))
+        _run(outputs, spark, folder, batches, lambda writer: writer.foreachBatch(write))
     except StreamingQueryException as error:
         raise failures[0] if failures else error from None
     return {
@@ -78,6 +80,7 @@ def streamed(
     context: JobContext,
     folder: Path,
     *batches: Iterable[Mapping[str, Any]],
+    references: ReferenceRows | None = None,
 ) -> DataFrame:
     """Return what transform() makes of ``batches``, each of them one micro-batch.
 
@@ -88,20 +91,23 @@ def streamed(
         context: the job, of the fixture
         folder: for temporary files, such as pytest's ``tmp_path``
         batches: the rows of each micro-batch, by column, in the values of ytsaurus-client
+        references: for lookup(), the rows of each reference by its name
     """
     name = "streamed"
-    _run(spark, context, folder, batches, lambda to: to.format("memory").queryName(name))
+    outputs = OutputFrames(context, references=GivenReferences(spark, context, references or {}))
+    _run(outputs, spark, folder, batches, lambda to: to.format("memory").queryName(name))
     return spark.table(name)
 
 
 def _run(
+    outputs: OutputFrames,
     spark: SparkSession,
-    context: JobContext,
     folder: Path,
     batches: Sequence[Iterable[Mapping[str, Any]]],
     into: Callable[[DataStreamWriter], DataStreamWriter],
 ) -> None:
     """Stream the batches out of files, through transform(), until they are done."""
+    context = outputs.context
     frames = [events_frame(spark, context, batch) for batch in batches]
     with _without_transactions(spark):
         for number, frame in enumerate(frames):
@@ -112,7 +118,7 @@ def _run(
             .parquet(f"file://{folder}/in/*")
         )
         events = tagged(stream, context)
-        rows = OutputFrames(context).transformed(passed(events) if context.job.rejects else events)
+        rows = outputs.transformed(passed(events) if context.job.rejects else events)
         query = (
             into(rows.writeStream)
             .outputMode(context.job.kind.output_mode)

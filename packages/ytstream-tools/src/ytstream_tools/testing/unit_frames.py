@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,21 +13,33 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from ytstream.declaration.broadcast_lookup import joined
+from ytstream.declaration.lookups import Lookup
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
 from ytstream.outputs import any_columns, string_columns
 from ytstream.outputs.output_frames import Frames, OutputFrames, verify_columns
 from ytstream.rejected import tagging
-from ytstream.schema.columns import Column
+from ytstream.schema.columns import Column, key_of
 from ytstream.spark.source import INNER_POSITION
 
 from ..demo import sample_types
 from ..demo.demo_tables import compare
-from ..demo.job_sample import REASON, Counted, Sample, compared, counted, is_rejected
+from ..demo.job_sample import (
+    REASON,
+    Counted,
+    Sample,
+    compared,
+    counted,
+    is_rejected,
+    untyped,
+)
 from .job_stream import assert_exact
 from .type_conversion import conversion
 
+#: Name of a reference -> its rows.
+ReferenceRows = Mapping[str, Iterable[Mapping[str, Any]]]
 #: The columns that a source adds to the queue's own.
 _ADDED = {
     column.name: column
@@ -81,11 +94,52 @@ def reference_frame(
     return _frame(spark, context.job.reference_columns, rows)
 
 
+@dataclass(frozen=True)
+class GivenReferences:
+    """What lookup() reads in a test: rows that the test gives, without a cluster."""
+
+    spark: SparkSession
+    context: JobContext
+    rows: ReferenceRows
+
+    @property
+    def columns(self) -> Mapping[str, tuple[Column, ...]]:
+        """The columns of each reference, by its name in REFERENCES."""
+        return self.context.job.lookup_columns
+
+    def joined(self, rows: DataFrame, lookup: Lookup) -> DataFrame:
+        """Return the rows with the columns of the reference. Raises JobError without its rows."""
+        name = lookup.reference
+        if name not in self.rows:
+            raise JobError(
+                f"the test gives no rows of the reference {name}",
+                f"give output_frames() references={{{name!r}: [...]}}, or SAMPLE.references",
+                code=ErrorCode.SAMPLE,
+            )
+        columns, given = self.columns[name], [*self.rows[name]]
+        sample_types.verify(f"references[{name!r}]", columns, given)
+        verify_keys(name, columns, given)
+        return joined(rows, _frame(self.spark, columns, given), lookup)
+
+
+def verify_keys(name: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raise JobError for two rows of one key, which no table has."""
+    key = key_of(columns)
+    keys = Counter(tuple(untyped(row.get(column)) for column in key) for row in rows)
+    if repeated := [values for values, count in keys.items() if count > 1]:
+        raise JobError(
+            f"references[{name!r}] has two rows of the key {', '.join(map(str, repeated[0]))}",
+            "give each key once, as the table has it",
+            code=ErrorCode.SAMPLE,
+        )
+
+
 def output_frames(
     spark: SparkSession,
     context: JobContext,
     rows: Iterable[Mapping[str, Any]],
     reference: DataFrame | None = None,
+    references: ReferenceRows | None = None,
 ) -> Frames:
     """Return the rows of each output, as one micro-batch of ``rows`` would write them.
 
@@ -94,6 +148,7 @@ def output_frames(
         context: the job, of the fixture
         rows: rows of a queue, by column, in the values of ytsaurus-client
         reference: for a join, the frame of reference_frame()
+        references: for lookup(), the rows of each reference by its name
 
     Returns:
         the frame of each output by its name, with "rejected" if the job has REJECT
@@ -101,7 +156,8 @@ def output_frames(
     Raises:
         JobError: there is no row, a value does not fit its column, or outputs() is wrong
     """
-    job, outputs, rows = context.job, OutputFrames(context, reference), [*rows]
+    given = GivenReferences(spark, context, references or {})
+    job, outputs, rows = context.job, OutputFrames(context, reference, given), [*rows]
     events = tagged(events_frame(spark, context, rows), context)
     made = outputs.split(outputs.transformed(tagging.passed(events) if job.rejects else events))
     return {**made, **rejected_frames(spark, context, rows)}
@@ -112,9 +168,11 @@ def sample_outputs(
     context: JobContext,
     rows: Iterable[Mapping[str, Any]],
     reference: DataFrame | None = None,
+    references: ReferenceRows | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each output as output_rows() does, with those of "rejected"."""
-    outputs = OutputFrames(context, reference)
+    given = GivenReferences(spark, context, references or {})
+    outputs = OutputFrames(context, reference, given)
     events = tagged(events_frame(spark, context, rows), context)
     passed = tagging.passed(events) if context.job.rejects else events
     made = outputs.split(outputs.transformed(passed))

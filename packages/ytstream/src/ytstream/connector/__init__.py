@@ -4,6 +4,7 @@
     compile_java         compiles ``jvm/`` where it runs
     json_of              an `any` column as JSON text
     java, java_home      the session's JVM, and the Java of this machine
+    key_lookup           columns of a table looked up by its key, an operator of our own
     python_functions     Python functions in a plan: no value is rounded or lost
     pyspark_internals    frames, sessions and queries: what PySpark keeps to itself
     spark_batch          a micro-batch: what it reads, and its plan, run once more

@@ -73,7 +73,7 @@ def is_unique_by(rows: DataFrame, key: Sequence[str]) -> bool:
 #: Operators out of which comes at most what went in, each row once.
 _ROWS_PASS = (
     "Project", "Filter", "SubqueryAlias", "View", "CollectMetrics", "EventTimeWatermark",
-    "Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort",
+    "Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort", "LookupNode",
 )  # fmt: skip
 
 

@@ -93,15 +93,17 @@ def _of_static(job: Job) -> Iterator[str]:
 
 def _of_columns(job: Job) -> Iterator[str]:
     """Yield what is wrong with the columns of tables.py, apart from what columns.py refuses."""
-    if job.kind.has_reference and not job.reference:
-        yield "a join needs REFERENCE"
+    if job.kind.has_reference and not (job.reference or job.references):
+        yield "a join needs REFERENCE, or REFERENCES for lookup()"
     elif job.reference and not job.kind.has_reference:
         yield f"processing {job.processing} does not use REFERENCE"
     if job.reference and not key_of(job.reference_columns):
         yield "REFERENCE has no key column"
+    yield from _of_references(job)
     if key_of(job.queue_columns):
         yield "a column of QUEUE cannot be a key: it is ordered"
     tables = {"QUEUE": job.queue_columns, "REFERENCE": job.reference_columns}
+    tables |= {f"REFERENCES[{name!r}]": columns for name, columns in job.lookup_columns.items()}
     tables |= {f"OUTPUTS[{name!r}]": columns for name, columns in job.output_columns.items()}
     for name, columns in tables.items():
         if len(columns) > MOST_COLUMNS:
@@ -114,6 +116,18 @@ def _of_columns(job: Job) -> Iterator[str]:
             yield f"OUTPUTS[{name!r}] has only key columns"
         for problem in filter(None, map(never_written, columns)):
             yield f"OUTPUTS[{name!r}], {problem}"
+
+
+def _of_references(job: Job) -> Iterator[str]:
+    """Yield what is wrong with REFERENCES."""
+    for name, columns in job.lookup_columns.items():
+        if not key_of(columns):
+            yield f"REFERENCES[{name!r}] has no key column: list the table's whole key, key=True"
+    if job.references and job.guarantee == "idempotent":
+        yield (
+            "idempotent allows no REFERENCES: a batch that is written again may look up other "
+            'values; set guarantee="transactional"'
+        )
 
 
 def _verify_kinds(job: Job) -> None:
@@ -135,6 +149,10 @@ def _of_kinds(job: Job) -> Iterator[str]:
     lists = {"queue": job.queue, "reference": job.reference}
     if isinstance(job.outputs, Mapping):
         lists |= {f"outputs[{name!r}]": columns for name, columns in job.outputs.items()}
+    if isinstance(job.references, Mapping):
+        lists |= {f"references[{name!r}]": columns for name, columns in job.references.items()}
+    else:
+        yield "references: wanted a dict of names and lists of columns"
     for name, columns in lists.items():
         if not isinstance(columns, list | tuple):
             yield f"{name}={columns!r}: wanted a list"
@@ -150,6 +168,9 @@ def _of_kinds(job: Job) -> Iterator[str]:
         for name in job.outputs:
             if not isinstance(name, str):
                 yield f"outputs: the name {name!r} is not a text"
+    for name in job.references if isinstance(job.references, Mapping) else ():
+        if not _is_line(name):
+            yield f"references: the name {name!r} is not one line of text"
     for name in ("reference_rows", "shuffle_partitions", "large_state_bytes", "most_failures"):
         if type(value := getattr(job, name)) is not int or value < 1:
             yield f"{name}={value!r}: wanted a positive number"
@@ -185,6 +206,10 @@ def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
     for name in settings.outputs:
         if name not in job.outputs:
             yield f"[outputs] names {name}, which OUTPUTS does not have"
+    for name in job.references.keys() - settings.references.keys():
+        yield f"[references] lacks {name}, of REFERENCES"
+    for name in settings.references.keys() - job.references.keys():
+        yield f"[references] names {name}, which REFERENCES does not have"
     own = own_confs(job, settings, version_of("pyspark"))
     for name, value in settings.spark_confs.items():
         if spark_conf.is_protected(name) and own.get(name, "").lower() != value.lower():
@@ -194,10 +219,11 @@ def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
             yield f"{size.key} is given twice: under [spark], and as {size.name} under [submit]"
     if settings.late_limit is not None and not job.rejects_late:
         yield f'late_limit needs late="{REJECT}" in job.py: otherwise reject_limit counts late rows'
-    if job.kind.has_reference and settings.reference is None:
+    is_read = job.kind.has_reference and not (job.references and not job.reference)
+    if is_read and settings.reference is None:
         yield "a join needs the key `reference`"
-    elif settings.reference is not None and not job.kind.has_reference:
-        yield f"processing {job.processing} does not use the key `reference`"
+    elif settings.reference is not None and not is_read:
+        yield f"processing {job.processing} does not use the key `reference` without REFERENCE"
 
 
 def _of_keys(job: Job, guarantee: Guarantee, queues: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -43,6 +43,16 @@ ATTRIBUTES: Mapping[str, Any] = {"min_data_versions": 1, "max_data_versions": 1}
 
 
 @dataclass(frozen=True)
+class LookupTotals:
+    """What all batches have looked up by key in one reference: see LookedUp."""
+
+    rows: int = 0
+    keys: int = 0
+    missing: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
 class Totals:
     """The rows of all batches since the ledger counts them; those of removed batch rows, too."""
 
@@ -57,6 +67,8 @@ class Totals:
     seconds: float = 0.0
     #: Rows without an event time that REJECT has not kept out.
     without_time: int = 0
+    #: Name of a reference -> what was looked up in it.
+    lookups: Mapping[str, LookupTotals] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,6 +128,23 @@ class Head:
 
 
 @dataclass(frozen=True)
+class LookedUp:
+    """What a batch has looked up in one reference."""
+
+    #: "table": it was read whole. "keys": the batch has looked up its keys.
+    by: str
+    #: The id of the table, and the cluster's time as of which it was read.
+    table: str
+    timestamp: int
+    #: Of "keys": rows that have a key, requests for one key each, and rows whose key is missing.
+    rows: int = 0
+    keys: int = 0
+    missing: int = 0
+    #: How long tasks have waited for the replies.
+    milliseconds: int = 0
+
+
+@dataclass(frozen=True)
 class BatchRow:
     """The rows and the times of one batch."""
 
@@ -136,6 +165,8 @@ class BatchRow:
     limit: int = 0
     #: How many rows had no event time; a job that groups by time has them in no output.
     without_time: int = 0
+    #: Name of a reference -> what was looked up in it.
+    lookups: Mapping[str, LookedUp] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -162,6 +193,17 @@ def added(totals: Totals, done: BatchRow) -> Totals:
         totals.late + done.late,
         totals.seconds + (done.ended - done.started).total_seconds(),
         totals.without_time + done.without_time,
+        {**totals.lookups, **{n: _more(totals.lookups, n, one) for n, one in done.lookups.items()}},
+    )
+
+
+def _more(known: Mapping[str, LookupTotals], name: str, one: LookedUp) -> LookupTotals:
+    before = known.get(name, LookupTotals())
+    return LookupTotals(
+        before.rows + one.rows,
+        before.keys + one.keys,
+        before.missing + one.missing,
+        before.seconds + one.milliseconds / 1000,
     )
 
 
@@ -251,6 +293,18 @@ def rejected_of(row: Mapping[str, Any]) -> Mapping[str, int]:
     """Return how many rows of a batch REJECT has kept out, by reason; empty for an old row."""
     state = row["state"]
     return _counts(state.get("rejected", {})) if isinstance(state, Mapping) else {}
+
+
+def lookups_of(row: Mapping[str, Any]) -> Mapping[str, LookedUp]:
+    """Return what a batch has looked up, by reference; empty for an old row."""
+    state = row["state"]
+    found = state.get("lookups", {}) if isinstance(state, Mapping) else {}
+    return {str(name): _looked_up(one) for name, one in found.items()}
+
+
+def _looked_up(one: Mapping[str, Any]) -> LookedUp:
+    by, table, *figures = (one[field.name] for field in fields(LookedUp))
+    return LookedUp(str(by), str(table), *map(int, figures))
 
 
 def ranges_of(row: Mapping[str, Any]) -> Mapping[str, Mapping[int, tuple[int, int]]]:
@@ -424,6 +478,9 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         **({"limit": done.limit} if done.limit else {}),
         **({"without_time": done.without_time} if done.without_time else {}),
         **({"rejected": dict(done.rejected)} if any(done.rejected.values()) else {}),
+        **(
+            {"lookups": {n: asdict(one) for n, one in done.lookups.items()}} if done.lookups else {}
+        ),
     }
     return {
         "kind": "batch",
@@ -472,6 +529,12 @@ def _totals(found: Mapping[str, Any]) -> Totals:
         int(found.get("late", 0)),
         float(found.get("seconds", 0.0)),
         int(found.get("without_time", 0)),
+        {
+            str(name): LookupTotals(
+                int(one["rows"]), int(one["keys"]), int(one["missing"]), float(one["seconds"])
+            )
+            for name, one in found.get("lookups", {}).items()
+        },
     )
 
 

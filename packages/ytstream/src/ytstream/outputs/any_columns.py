@@ -114,7 +114,8 @@ def explained(error: Exception, batch: str) -> JobError | None:
 
 
 def _has_any(job: Job) -> bool:
-    return holds_any((*job.queue_columns, *job.reference_columns))
+    looked_up = (column for columns in job.lookup_columns.values() for column in columns)
+    return holds_any((*job.queue_columns, *job.reference_columns, *looked_up))
 
 
 def _printed(rows: DataFrame) -> Iterator[PlanExpression]:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from ..connector.pyspark_internals import QueryStartedError, free, without_queries
 from ..connector.state_schema import readable
 from ..connector.transform_plan import is_unique_by
+from ..declaration.lookups import References, available
 from ..declaration.user_errors import place
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
@@ -39,6 +40,8 @@ class OutputFrames:
 
     context: JobContext
     reference: DataFrame | None = None
+    #: What lookup() reads.
+    references: References | None = None
     #: Outputs in which two rows of a batch may share a key, as far as the plan shows.
     unproven: frozenset[str] = frozenset()
 
@@ -74,7 +77,11 @@ class OutputFrames:
         more = [] if self.reference is None else [self.reference]
         job = self.context.job
         name = "transform()"
-        with any_columns.prepared(events.sparkSession, job, name), user_function(name):
+        with (
+            available(self.references),
+            any_columns.prepared(events.sparkSession, job, name),
+            user_function(name),
+        ):
             rows = job.transform(events, *more)
         if not isinstance(rows, DataFrame):
             raise JobError(
@@ -93,7 +100,7 @@ class OutputFrames:
         job = self.context.job
         if job.split is None:
             return {"output": rows}
-        with user_function("outputs()"):
+        with available(self.references), user_function("outputs()"):
             frames = job.split(rows)
         wanted = job.outputs.keys() - {REJECTED if job.rejects else ""}
         if not isinstance(frames, Mapping):

@@ -25,6 +25,7 @@ from ..schema.columns import Column, key_of
 from ..schema.table_schema import SERVICE_COLUMNS, differences, split_by_position, table_schema
 from ..settings.job_settings import Settings, late_rows_of
 from ..text_table import counted, table
+from . import references
 
 LOCAL_QUEUE_TABLETS = 4
 
@@ -120,6 +121,7 @@ def check(context: JobContext) -> str:
     rows += [(name, path, "ok") for name, path in settings.outputs.items()]
     rows += [("staging", settings.staging, "ok")] if context.job.static else []
     rows += [("reference", settings.reference, "ok")] if settings.reference else []
+    rows += [(f"reference {name}", path, "ok") for name, path in settings.references.items()]
     rows.append(("checkpoint", settings.checkpoint, "ok"))
     rows.append(("ledger", settings.ledger, "ok"))
     tablets = queue_tablets(client, settings)
@@ -180,6 +182,8 @@ def findings(context: JobContext, *, declared: bool = True) -> Iterator[Discrepa
         yield from inspect(
             DeclaredObject("reference", settings.reference, "table", job.reference_columns)
         )
+    if declared:
+        yield from _references(context)
     yield from inspect(DeclaredObject("checkpoint", settings.checkpoint, "map_node"))
     yield from inspect(
         DeclaredObject(
@@ -217,6 +221,29 @@ def _outputs(
         yield from inspect(
             DeclaredObject("staging", settings.staging, "map_node", attributes=folder)
         )
+
+
+def _references(context: JobContext) -> Iterator[Discrepancy]:
+    """Yield what keeps lookup() from the references, which others make and which may be links."""
+    client, settings, job = context.client, context.settings, context.job
+    for name, columns in job.lookup_columns.items():
+        path = settings.references[name]
+        wanted = DeclaredObject(f"reference {name}", path, "table", columns)
+        label = f"{wanted.name} {path}"
+        found = facts(client, path, references.ASKED)
+        if found is None and settings.create_queues:
+            yield Discrepancy(
+                label, "missing", "created", partial(_create, client, settings, wanted)
+            )
+        elif found is None:
+            remedy = "ask its owner for the path, or make it: `make reference`"
+            yield Discrepancy(label, "missing", remedy, near=_near(client, settings, wanted))
+        elif found.get("tablet_state") == "unmounted" and settings.create_queues:
+            mount = partial(client.mount_table, path, sync=True)
+            yield Discrepancy(label, "is unmounted", "mounted", mount)
+        else:
+            remedy = f"correct REFERENCES[{name!r}] in tables.py, or the table"
+            yield from (Discrepancy(label, one, remedy) for one in references.unfit(columns, found))
 
 
 def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) -> DeclaredObject:
@@ -284,7 +311,7 @@ def _near(client: Client, settings: Settings, wanted: DeclaredObject) -> str | N
     In the same folder; for a queue, which others make, also in a folder with a name like its.
     """
     ours = {settings.consumer, settings.checkpoint, settings.ledger, settings.reference}
-    ours |= {*settings.queues, *settings.outputs.values()}
+    ours |= {*settings.queues, *settings.outputs.values(), *settings.references.values()}
     folder, _, name = wanted.path.rpartition("/")
     rest = ""
     while wanted.name == "queue" and folder.strip("/") and not client.exists(folder):

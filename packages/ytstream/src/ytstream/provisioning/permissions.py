@@ -89,6 +89,8 @@ def _reading(settings: Settings) -> Iterator[Permission]:
     yield Permission("read", "ledger", settings.ledger, "where the job is, and what batches did")
     if settings.reference is not None:
         yield Permission("read", "reference", settings.reference, "the rows that a join looks up")
+    for name, path in settings.references.items():
+        yield Permission("read", f"reference {name}", path, "the rows that lookup() adds")
 
 
 def _looking(settings: Settings) -> Iterator[Permission]:

@@ -27,6 +27,7 @@ from yt.common import YtError
 from ..cluster.client import cluster_name, explanation, first_line
 from ..connector.callback import Callback
 from ..connector.choose_connector import set_pace, skip_pauses
+from ..connector.key_lookup import looked_up_in
 from ..connector.pyspark_internals import of_execution
 from ..connector.spark_batch import planned_by
 from ..connector.spark_plan import metrics
@@ -37,7 +38,7 @@ from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..ledger import batch_commit, ledger_rows, positions
 from ..ledger.batch_row_ranges import Ranges, ranges
-from ..ledger.ledger_rows import BatchRow, Head, StoreFigures, batch_name
+from ..ledger.ledger_rows import BatchRow, Head, LookedUp, StoreFigures, batch_name
 from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
 from ..ledger.queue_layout import QueueLayout
@@ -62,6 +63,7 @@ from .coalesce import TaskCoalescing
 from .offset_check import reads, verify_start
 from .pace import Pace
 from .read_audit import audit, verify_queues
+from .references import JobReferences
 from .stop_signal import StopSignal
 
 _START_SECONDS = 60.0
@@ -139,6 +141,8 @@ class Batch:
     skips_pauses: bool = False
     #: Hears whether `stop` asks this process to end.
     stop: StopSignal = field(default_factory=StopSignal)
+    #: What lookup() reads; None: nothing.
+    references: JobReferences | None = None
     #: Set when the query is to end: the batch under way is the last one.
     closing: threading.Event = field(default_factory=threading.Event)
     #: What the supervisor learns, and takes from here.
@@ -387,6 +391,7 @@ class Batch:
         done = BatchRow(
             pairs, written, batch.started, datetime.now(UTC), tables, skipped.late,
             dict(skipped.rejected or {}), self.pace.rows if self.pace else 0, skipped.without_time,
+            self._looked_up(number),
         )  # fmt: skip
         rows, store = _state(batch) if job.kind.is_stateful else (None, None)
         after = batch_commit.moved(verified.head, number, verified.planned, rows, store)
@@ -398,6 +403,12 @@ class Batch:
             verify = partial(self._verified_head, number=number)
             batch_commit.close_batch(self.tablets, verify, consumer, path, after, done)
         return BatchReport(after, done, skipped.reasons)
+
+    def _looked_up(self, number: int) -> Mapping[str, LookedUp]:
+        if self.references is None or not self.context.job.references:
+            return {}
+        found = looked_up_in(self.tablets.java, str(self.query.result().runId), number)
+        return self.references.looked_up(found)
 
     def _set_pace(self, batch: MicroBatch, planned: Ranges) -> None:
         """Choose how many rows the next batch may read."""

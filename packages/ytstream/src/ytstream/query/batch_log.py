@@ -40,6 +40,11 @@ class BatchReport:
             parts.append(f"late {done.late:,}")
         if done.without_time:
             parts.append(f"without event time {done.without_time:,}")
+        parts += [
+            f"looked up {one.rows:,} in {name}, {one.missing:,} not found"
+            for name, one in done.lookups.items()
+            if one.rows
+        ]
         if (rows := self.lag(queues, most)) is not None:
             parts.append(f"lag {rows:,}")
         parts.append(f"{seconds:.2f} s")

@@ -33,6 +33,7 @@ from ..spark.source import events
 from . import pace as paces
 from .batch import Batch
 from .read_audit import uncounted
+from .references import JobReferences
 from .stop_signal import StopSignal
 
 
@@ -44,6 +45,8 @@ class Flow:
     outputs: OutputFrames
     #: The rows of the queues, those that REJECT keeps out with their reason.
     arrived: DataFrame
+    #: What lookup() reads.
+    references: JobReferences
     #: The operator for which the job cannot tell which rows are late; empty: it can.
     untraceable: str = ""
 
@@ -62,7 +65,12 @@ class Flow:
         )
 
 
-def flow_of(spark: SparkSession, context: JobContext, reference: DataFrame | None = None) -> Flow:
+def flow_of(
+    spark: SparkSession,
+    context: JobContext,
+    reference: DataFrame | None = None,
+    references: JobReferences | None = None,
+) -> Flow:
     """Return what to stream; nothing runs yet. Raises JobError for rows that must not be.
 
     transform() and outputs() are called here, to look at their plans; outputs() is called again in
@@ -70,7 +78,8 @@ def flow_of(spark: SparkSession, context: JobContext, reference: DataFrame | Non
     """
     verify_sink(spark, context)
     job, guarantee, settings = context.job, context.guarantee, context.settings
-    outputs = OutputFrames(context, reference)
+    references = references or JobReferences(spark, context)
+    outputs = OutputFrames(context, reference, references)
     arrived = events(spark, context)
     if job.rejects:
         arrived = tagging.tagged(arrived, context)
@@ -91,7 +100,8 @@ def flow_of(spark: SparkSession, context: JobContext, reference: DataFrame | Non
     for name, frame in frames.items():
         verify_columns(name, frame, job.output_columns[name], maker)
     lost = is_untraceable_at(analysed(rows), REJECTED) if job.rejects_late else ""
-    return Flow(rows, replace(outputs, unproven=unproven(context, frames)), arrived, lost)
+    proven = replace(outputs, unproven=unproven(context, frames))
+    return Flow(rows, proven, arrived, references, lost)
 
 
 def _verify_plan(rows: DataFrame, context: JobContext) -> None:
@@ -161,6 +171,7 @@ def start(
         own, tablets, epoch, flow.outputs, static_tables, started, disk, once,
         context.job.rejects_late and not flow.untraceable, refused, pace,
         in_use(flow.rows.sparkSession, settings)[0] == OWN, stop or StopSignal(),
+        references=flow.references,
     )  # fmt: skip
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
     values = {**context.values, "checkpoint_uri": folder}

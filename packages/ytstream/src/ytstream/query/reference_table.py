@@ -37,6 +37,15 @@ _TYPES: Mapping[str, str] = {
 _UNITS = {"date": 86_400_000_000, "datetime": 1_000_000, "timestamp": 1}
 
 
+class TooLargeError(JobError):
+    """A table has more rows than are read whole."""
+
+
+def unread(columns: Sequence[Column]) -> list[str]:
+    """Return the columns of types that are not read whole."""
+    return [f"{c.name} ({spelled(c.type)})" for c in columns if type_name(c.type) not in _TYPES]
+
+
 def read(
     spark: SparkSession, client: Client, path: str, columns: Sequence[Column], most_rows: int
 ) -> DataFrame:
@@ -45,44 +54,60 @@ def read(
     ``unpersist()`` frees them. Raises JobError for a type that is not read, a table that has other
     columns than these, more than ``most_rows`` rows and a repeated key.
     """
+    return read_at(spark, client, path, columns, most_rows)[1]
+
+
+def read_at(
+    spark: SparkSession,
+    client: Client,
+    path: str,
+    columns: Sequence[Column],
+    most_rows: int,
+    timestamp: int | None = None,
+    name: str = "REFERENCE",
+) -> tuple[str, DataFrame]:
+    """Return the table's id, and its rows as of a time of the cluster, as read() does.
+
+    ``name`` is that of the columns in tables.py.
+    """
     kinds = {column.name: type_name(column.type) for column in columns}
-    unread = [f"{c.name} ({spelled(c.type)})" for c in columns if kinds[c.name] not in _TYPES]
-    if unread:
+    if never := unread(columns):
         raise JobError(
-            f"tables.py, REFERENCE: cannot read {', '.join(unread)}",
+            f"tables.py, {name}: cannot read {', '.join(never)}",
             f"leave those columns out, or store them as one of {', '.join(_TYPES)}",
             code=ErrorCode.REFERENCE,
         )
-    names = ", ".join(f"[{name}]" for name in kinds)
-    before = _verified(client, path, columns)
-    found = list(client.select_rows(f"{names} from [{path}] limit {most_rows + 1}"))
-    if _verified(client, path, columns) != before:
+    names = ", ".join(f"[{column}]" for column in kinds)
+    before = _verified(client, path, columns, name)
+    query = f"{names} from [{path}] limit {most_rows + 1}"
+    found = list(client.select_rows(query, timestamp=timestamp))
+    if _verified(client, path, columns, name) != before:
         raise JobError(
             f"the reference {path} was recreated while it was read",
             "read it again",
             code=ErrorCode.REFERENCE,
         )
     if len(found) > most_rows:
-        raise JobError(
+        raise TooLargeError(
             f"the reference {path} has more than {most_rows} rows",
             "keep what is needed in a smaller table, or raise reference_rows in job.py and the "
             "memory of driver and executors",
             code=ErrorCode.REFERENCE,
         )
-    nameless = _without_key(path, columns, found)
+    nameless = _without_key(path, columns, found, name)
     (warn if nameless else say)(f"reference {path}: {len(found)} rows{nameless}")
-    schema = ", ".join(f"`{name}` {_TYPES[kind]}" for name, kind in kinds.items())
-    rows = [tuple(_plain(row[name], kind) for name, kind in kinds.items()) for row in found]
-    return string_columns.crossed(spark.createDataFrame(rows, schema)).cache()
+    schema = ", ".join(f"`{column}` {_TYPES[kind]}" for column, kind in kinds.items())
+    rows = [tuple(_plain(row[column], kind) for column, kind in kinds.items()) for row in found]
+    return before, string_columns.crossed(spark.createDataFrame(rows, schema)).cache()
 
 
-def _verified(client: Client, path: str, columns: Sequence[Column]) -> str:
+def _verified(client: Client, path: str, columns: Sequence[Column], name: str) -> str:
     """Return the table's id. Raises JobError for other columns: their values would be converted."""
     found = client.get(f"{path}/@", attributes=["id", "schema"])
     if lines := unlike(columns, found["schema"]):
         raise JobError(
-            f"the reference {path} has other columns than REFERENCE: {'; '.join(lines)}",
-            "correct REFERENCE in tables.py, or give the table those columns",
+            f"the reference {path} has other columns than {name}: {'; '.join(lines)}",
+            f"correct {name} in tables.py, or give the table those columns",
             code=ErrorCode.REFERENCE,
         )
     return str(found["id"])
@@ -100,16 +125,18 @@ def _plain(value: Any, kind: str) -> Any:
     return {"float": float, "double": float, "bool": bool}.get(kind, int)(value)
 
 
-def _without_key(path: str, columns: Sequence[Column], found: Sequence[Mapping[str, Any]]) -> str:
+def _without_key(
+    path: str, columns: Sequence[Column], found: Sequence[Mapping[str, Any]], name: str
+) -> str:
     """Return what to say of rows whose key is null. Raises JobError for a repeated key."""
     key = [column.name for column in columns if column.key]
-    keys = Counter(tuple(row[name] for name in key) for row in found)
+    keys = Counter(tuple(row[part] for part in key) for row in found)
     repeated = [values for values, count in keys.items() if count > 1 and None not in values]
     if repeated:
         raise JobError(
             f"the reference {path} has {len(repeated)} keys ({', '.join(key)}) more than once, for "
             f"example ({', '.join(map(string_values.shown, repeated[0]))})",
-            "mark the table's whole key in REFERENCE (key=True), or make the rows unique",
+            f"mark the table's whole key in {name} (key=True), or make the rows unique",
             code=ErrorCode.REFERENCE,
         )
     nameless = sum(count for values, count in keys.items() if None in values)

@@ -28,7 +28,7 @@ from ..job import JobContext
 from ..ledger import batch_history, ledger_rows, positions
 from ..ledger.batch_history import LedgerRow
 from ..ledger.batch_row_ranges import Ranges, RowRange
-from ..ledger.ledger_rows import Head
+from ..ledger.ledger_rows import Head, lookups_of
 from ..outputs.batch_metrics import batch_metrics
 from ..outputs.output_frames import computed
 from ..recovery import checkpoint_repair, spark_logs, start, state_files
@@ -42,6 +42,7 @@ from ..text_table import counted
 from .offset_check import reads, verify_start
 from .pipeline import Flow, flow_of
 from .read_audit import audit, uncounted
+from .references import JobReferences
 
 _START_SECONDS = 60.0
 _OTHERWISE = (
@@ -162,10 +163,14 @@ def rebuild(context: JobContext, spark: SparkSession, tablets: Tablets) -> Itera
             code=ErrorCode.ANOTHER_INSTANCE,
         )
     work = f"{context.settings.checkpoint}/rebuilt"
+    looked_up = [JobReferences(spark, context, at=lookups_of(row)) for row in plan.again]
+    for references in looked_up:
+        references.verify_kept()  # before anything is copied
     source = path_of(context.settings, plan.head.folder or 0)
     _copy(context, plan, source, work)
-    for row in plan.again:
-        execution = _Execution(context, row, flow_of(spark, context), spark)
+    for row, references in zip(plan.again, looked_up, strict=True):
+        flow = flow_of(spark, context, references=references)
+        execution = _Execution(context, row, flow, spark)
         _plan_batch(context, source, work, execution.number)
         with begun_at(_offsets(context, work, execution), tablets.java):
             execution.run(work)

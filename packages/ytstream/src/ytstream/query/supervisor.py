@@ -57,6 +57,7 @@ from .operation_note import OperationNote
 from .outage_log import OutageLog
 from .pace import Pace
 from .progress import ProgressMonitor
+from .references import JobReferences
 from .stall_watchdog import LOOK_SECONDS, Watchdog, finished_tasks
 from .stop_signal import StopSignal
 
@@ -111,6 +112,8 @@ class QueryRunner:
     is_idle: bool = False
     #: The reference as it was read last: a running job does not end because it is unreadable.
     reference: DataFrame | None = None
+    #: What lookup() reads, of the last query.
+    references: JobReferences | None = None
     #: A batch that the cluster has refused; the next query reads its keys.
     refused: TabletOverflow | None = None
     #: How many rows of a partition the next query's first batch may read; 0: the ledger says it.
@@ -180,7 +183,10 @@ class QueryRunner:
         for note in begun.warnings:
             warn(f"recovery: {note}")
         refused, self.refused = self.refused, None
-        flow = pipeline.flow_of(self.spark, self.context, self.read_reference())
+        references = JobReferences(self.spark, self.context, self.references)
+        flow = pipeline.flow_of(self.spark, self.context, self.read_reference(), references)
+        references.release()
+        self.references = references
         if flow.untraceable:
             warn(flow.of_late_rows)
         rows = self.rows_at_first or self._rows_of_last_batch(begun.head)
@@ -258,7 +264,8 @@ class QueryRunner:
             partial(self.teller.tell, impatient),
             OperationNote(impatient, lambda: watch.queues).tick,
         ]
-        end = time.monotonic() + (settings.reference_refresh if job.reference else math.inf)
+        is_read_again = bool(job.reference or (self.references and self.references.whole))
+        end = time.monotonic() + (settings.reference_refresh if is_read_again else math.inf)
         while query.isActive:
             if monitor.report():
                 self.has_progressed = True

@@ -44,6 +44,8 @@ _WRITABLE: Mapping[str, Sequence[str]] = {
     **{name: [name] for name in ("datetime", "date32", "datetime64", "timestamp64", "interval64")},
 }
 
+#: Kinds of keys that lookup() does not send: SPYT has no way to write the value.
+_NO_KEYS = ("uuid", "json", "yson", "decimal")
 _TIMES = ("date", "timestamp")
 #: Names of types that Spark's cast() knows.
 _CASTABLE = frozenset(
@@ -90,6 +92,21 @@ def _kinds(type_: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
     inner += [item[1] if isinstance(item, tuple) else item for item in items]
     for part in filter(None, inner):
         yield from _kinds(part, depth + (kind != "optional"))
+
+
+def unlike_key(key: Column, data_type: DataType) -> str | None:
+    """Return why a column of that Spark type cannot hold values of a key; None when it can."""
+    fitting = () if type_name(key.type) in _NO_KEYS else _WRITABLE.get(type_name(key.type), ())
+    if data_type.typeName() in fitting:
+        return None
+    if not fitting:
+        return f"a key of type {spelled(key.type)} cannot be looked up"
+    castable = [name for name in fitting if name in _CASTABLE]
+    remedy = f'cast it, .cast("{castable[-1]}")' if castable else "give it that type"
+    return (
+        f"it is Spark's {data_type.simpleString()}, the key column {key.name} is "
+        f"{spelled(key.type)}: {remedy}"
+    )
 
 
 #: By Spark type: the type of tables.py in which a new column is stored.

@@ -54,6 +54,10 @@ _NAMED_PATHS = rule(
     'a table of output names and plain Cypress paths, such as output = "//home/team/job/output"',
     lambda value: type(value) is dict and bool(value) and all(map(is_path, value.values())),
 )
+_NAMED_REFERENCES = rule(
+    'a table of reference names and plain Cypress paths, such as auctions = "//home/auctions"',
+    lambda value: type(value) is dict and all(map(is_path, value.values())),
+)
 _CONFS = rule(
     'Spark settings, such as spark.executor.memory = "8g"',
     lambda value: type(value) is dict and all(map(_is_conf, _flat(value).items())),
@@ -89,7 +93,9 @@ class Settings:
     outputs: Mapping[str, str] = field(metadata=_NAMED_PATHS)
     #: For a join: the reference table.
     reference: str | None = field(default=None, metadata=PATH)
-    #: For a join: after how many seconds the reference table is read again.
+    #: The table, or a link to it, of each reference by its name in REFERENCES.
+    references: Mapping[str, str] = field(default_factory=dict, metadata=_NAMED_REFERENCES)
+    #: After how many seconds a reference that is read whole is read again.
     reference_refresh: float = field(default=3600.0, metadata=seconds(1, 7 * 24 * 3600))
     #: Whether `YT_PROXY` may name another address of this machine. true in `local.toml`.
     allow_env_proxy: bool = field(default=False, metadata=FLAG)
@@ -262,6 +268,7 @@ def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if not problems and "submit" in values:
         values["submit"] = submit_of(submit)
     paths = [*values.get("queues", ()), *values.get("outputs", {}).values()]
+    paths += values.get("references", {}).values()
     paths += [values[name] for name in values if keys[name].metadata == PATH]
     problems += [f"{path} is named twice" for path in dict.fromkeys(paths) if paths.count(path) > 1]
     pairs = ((path, other) for path in paths for other in paths)

@@ -34,7 +34,7 @@ final class Columns {
   }
 
   /** The name of the column in the table (SPYT, MetadataFields). */
-  private static String original(StructField field) {
+  static String original(StructField field) {
     return field.metadata().contains("original_name") ? field.metadata().getString("original_name") : field.name();
   }
 

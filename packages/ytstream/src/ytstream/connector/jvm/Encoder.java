@@ -108,6 +108,17 @@ final class Encoder {
     return size;
   }
 
+  /** What is there so far; another array once there is more. */
+  byte[] buffer() {
+    return bytes;
+  }
+
+  /** Forget the last row, which began there. */
+  void back(int mark) {
+    size = mark;
+    rows--;
+  }
+
   void add(InternalRow row) {
     room(8);
     wire.putLong(size, tablets > 0 ? width + 1 : width);

@@ -63,7 +63,7 @@ public final class Output implements VoidFunction, Serializable {
   }
 
   /** A transaction of tablets lives on one proxy. */
-  private static YtClientConfiguration pinned(YtClientConfiguration conf, Option proxy) {
+  static YtClientConfiguration pinned(YtClientConfiguration conf, Option proxy) {
     return conf.copy(conf.proxy(), conf.user(), conf.token(), conf.timeout(), conf.proxyRole(), conf.extendedFileTimeout(),
         conf.proxyNetworkName(), conf.useCommonProxies(), proxy, conf.retry());
   }

@@ -42,6 +42,28 @@ final class WireRow extends GenericInternalRow {
     return Math.toIntExact(wire.getLong(0));
   }
 
+  /** Return where each row begins; -1 for a row that is missing. */
+  int[] offsets(int rows) {
+    int[] found = new int[rows];
+    int next = position;
+    for (int row = 0; row < rows; row++) {
+      long values = wire.getLong(next);
+      found[row] = values < 0 ? -1 : next;
+      next += 8;
+      for (long value = 0; value < values; value++) {
+        long header = wire.getLong(next);
+        next += 8 + Wire.size(Wire.type(header), Wire.length(header));
+      }
+    }
+    return found;
+  }
+
+  /** Go to the row that begins there. */
+  void seek(int offset) {
+    position = offset;
+    read();
+  }
+
   /** Go to the next row. */
   void read() {
     long values = wire.getLong(position);

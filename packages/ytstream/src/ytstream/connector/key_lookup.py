@@ -1,0 +1,72 @@
+"""Columns of a sorted dynamic table by its key: an operator of our own (``jvm/Lookup.java``).
+
+It is planned with the query, and looks up anew in each micro-batch: as of the batch's moment
+(``jvm/Moments.java``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..schema.columns import Column
+from .compile_java import LOOKUP, MOMENTS
+from .java import Java, jvm_of
+from .spark_plan import analysed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class KeysLookedUp:
+    """What the tasks of a micro-batch have looked up in one reference."""
+
+    name: str
+    #: The id of the table, and the cluster's time that it was read at.
+    table: str
+    timestamp: int
+    #: Rows that have a key, keys that were asked for, and rows whose key the table does not have.
+    rows: int
+    keys: int
+    missing: int
+    #: How long tasks have waited for replies.
+    milliseconds: int
+
+
+def looked_up(
+    rows: DataFrame,
+    name: str,
+    path: str,
+    on: Mapping[str, str],
+    key: Sequence[Column],
+    added: Sequence[Column],
+    found: str,
+    timestamp: int = 0,
+) -> DataFrame:
+    """Return the rows with the columns ``added`` of a table, and whether the row was ``found``.
+
+    As of a time of the cluster, with ``#`` and the table's id as its path; 0: of the micro-batch.
+    ``on`` has the column of the rows for each of the ``key`` columns. The session must be able to
+    use the classes: see compile_java.unavailable().
+    """
+    java, spark = Java(jvm_of(rows.sparkSession)), rows.sparkSession
+    session = rows._jdf.sparkSession()  # in outputs() it is the query's own
+    java[f"{LOOKUP}.install"](session.experimental())
+    # Python's join of a frame with itself renames columns only where a projection makes them.
+    prefix = f"__ytstream_{name}_"
+    node = java[f"{LOOKUP}.node"](
+        analysed(rows).jvm, [on[column.name] for column in key], name, path, timestamp,
+        java.schema(tuple(key)), java.schema(tuple(added)), prefix,
+    )  # fmt: skip
+    frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, node)
+    names = {f"{prefix}{column.name}": column.name for column in added}
+    return type(rows)(frame, spark).withColumnsRenamed({**names, prefix: found})
+
+
+def looked_up_in(java: Java, run: str, number: int) -> Iterator[KeysLookedUp]:
+    """Yield what the batch ``number`` of a query's run has looked up, by reference."""
+    for line in str(java[f"{MOMENTS}.of"](run, number)).splitlines():
+        name, table, *figures = line.split("\t")
+        yield KeysLookedUp(name, table, *map(int, figures))

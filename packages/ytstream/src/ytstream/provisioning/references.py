@@ -1,0 +1,63 @@
+"""Whether the table of a reference is one that lookup() can read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..cluster import built_reference
+from ..schema.columns import Column, key_of
+from ..schema.table_schema import unlike
+
+#: What `unfit` has to know of a table.
+ASKED = (
+    "id", "type", "dynamic", "schema", "tablet_state", "min_data_ttl", "merge_rows_on_flush",
+)  # fmt: skip
+
+
+def unfit(columns: Sequence[Column], found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why no keys can be looked up in a table with these attributes."""
+    if found.get("type", "table") != "table":
+        yield f"it is a {found['type']}"
+        return
+    schema = [*found["schema"]]
+    key = [str(column["name"]) for column in schema if column.get("sort_order")]
+    if not found.get("dynamic") or not key:
+        yield "it is not a sorted dynamic table, which has keys: `make reference` makes one of it"
+        return
+    if computed := [str(c["name"]) for c in schema if c.get("sort_order") and c.get("expression")]:
+        yield f"its key column {', '.join(computed)} is computed, and lookup() gives whole keys"
+    elif key != [*key_of(columns)]:
+        yield f"its key is {', '.join(key)}, REFERENCES has {', '.join(key_of(columns))}"
+    yield from unlike(columns, found["schema"])
+    if found.get("tablet_state") not in ("mounted", "frozen"):
+        yield f"it is {found.get('tablet_state')}"
+    # All tasks of a batch read as of one moment, which the table has to keep.
+    if found.get("min_data_ttl") == 0:
+        yield "min_data_ttl = 0: it does not keep the rows of a moment"
+    if found.get("merge_rows_on_flush"):
+        yield "merge_rows_on_flush is on: reads at a timestamp are inconsistent"
+
+
+#: What `lost` has to know of a table.
+KEPT_BY = (*built_reference.ASKED, "min_data_ttl")
+#: How many milliseconds a table keeps what was overwritten, unless its attribute says otherwise.
+_MIN_DATA_TTL = 1_800_000
+#: A timestamp of the cluster counts seconds from this bit on.
+_SECONDS_BIT = 30
+
+
+def lost(found: Mapping[str, Any], timestamp: int) -> str:
+    """Return why a table may not have its rows of a time any more; empty if it is sure to.
+
+    The cluster reports a time that is too old only once a compaction has removed its rows, and
+    never one before the rows were there (YTsaurus, ValidateTabletRetainedTimestamp).
+    """
+    if timestamp < built_reference.earliest(found):
+        return "it was built later"
+    kept = int(found.get("min_data_ttl", _MIN_DATA_TTL)) / 1000
+    age = time.time() - (timestamp >> _SECONDS_BIT)
+    if str(found.get("tablet_state")) != "frozen" and age > kept:
+        return f"it keeps its rows for {kept:.0f} s (@min_data_ttl), and that was {age:.0f} s ago"
+    return ""

@@ -1,0 +1,108 @@
+"""Whether a table can be a reference: refused in words at the start, not in a batch; no Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from yt.yson import to_yson_type
+
+from tests.support.helpers import ContextOf, refusal
+from ytstream import Column
+from ytstream.cluster import built_reference
+from ytstream.job import JobContext
+from ytstream.provisioning import job_objects, permissions, references
+from ytstream.schema.columns import resolved
+from ytstream.schema.table_schema import table_schema
+
+AUCTIONS = [Column("auction", "int64", key=True), Column("seller", "int64")]
+COLUMNS = resolved("REFERENCES", AUCTIONS)
+
+
+def _found(**changes: Any) -> dict[str, Any]:
+    schema = table_schema(COLUMNS).to_yson_type()
+    return {
+        "type": "table",
+        "dynamic": True,
+        "schema": schema,
+        "tablet_state": "mounted",
+        **changes,
+    }
+
+
+def _schema(change: Callable[[Any], None]) -> Any:
+    columns = table_schema(COLUMNS).to_yson_type()
+    change(columns)
+    return to_yson_type([*columns], attributes=columns.attributes)
+
+
+@pytest.mark.parametrize("state", ["mounted", "frozen"])
+def test_a_sorted_dynamic_table_fits(state: str) -> None:
+    assert [*references.unfit(COLUMNS, _found(tablet_state=state))] == []
+    more = _schema(lambda columns: columns.append({"name": "more", "type": "any"}))
+    assert [*references.unfit(COLUMNS, _found(schema=more))] == []
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (_found(type="replicated_table"), "it is a replicated_table"),
+        (_found(dynamic=False), "it is not a sorted dynamic table"),
+        (_found(schema=_schema(lambda c: c[0].pop("sort_order"))), "not a sorted dynamic table"),
+        (_found(schema=_schema(lambda c: c[0].update(expression="1"))), "auction is computed"),
+        (_found(schema=_schema(lambda c: c[0].update(name="id"))), "its key is id, REFERENCES has"),
+        (_found(schema=_schema(lambda c: c.pop())), "column seller: the table lacks it"),
+        (_found(tablet_state="unmounted"), "it is unmounted"),
+        (_found(min_data_ttl=0), "min_data_ttl = 0"),
+        (_found(merge_rows_on_flush=True), "merge_rows_on_flush is on"),
+    ],
+)
+def test_any_other_table_does_not(found: Mapping[str, Any], said: str) -> None:
+    assert said in "; ".join(references.unfit(COLUMNS, found))
+
+
+def _with_reference(context: JobContext, path: str) -> JobContext:
+    job = replace(context.job, references={"auctions": AUCTIONS})
+    settings = replace(context.settings, references={"auctions": path})
+    return replace(context, job=job, settings=settings)
+
+
+def test_provision_makes_a_missing_reference_only_where_it_makes_queues(
+    context_of: ContextOf, root: str
+) -> None:
+    context = _with_reference(context_of("transactional"), f"{root}/auctions")
+    job_objects.provision(context)
+    assert f"reference auctions  {root}/auctions" in " ".join(job_objects.check(context).split(" "))
+    context.client.remove(f"{root}/auctions")
+    strict = replace(context, settings=replace(context.settings, create_queues=False))
+    assert "make it: `make reference`" in refusal(lambda: job_objects.provision(strict))
+
+
+def test_a_reference_may_be_a_link_and_needs_to_be_read(context_of: ContextOf, root: str) -> None:
+    context = _with_reference(context_of("transactional"), f"{root}/auctions")
+    job_objects.provision(context)
+    client: Any = context.client
+    client.link(f"{root}/auctions", f"{root}/link")
+    linked = _with_reference(context, f"{root}/link")
+    assert [*job_objects.findings(linked)] == []
+    wanted = permissions.rights(permissions.JOB, linked.job, linked.settings)
+    assert f"{root}/link" in {one.path for one in wanted if one.permission == "read"}
+
+
+def test_a_moment_is_kept_for_min_data_ttl_and_by_a_frozen_table_since_it_was_built() -> None:
+    def lost(age: int, **found: Any) -> str:
+        built = int(time.time()) - 7_200
+        created = datetime.fromtimestamp(built, UTC).isoformat()
+        facts = {"creation_time": created, "min_data_ttl": 1_800_000, "tablet_state": "mounted"}
+        return references.lost({**facts, **found}, int(time.time() - age) << 30)
+
+    assert lost(60) == ""
+    assert "it keeps its rows for 1800 s" in lost(3_600)
+    assert lost(3_600, tablet_state="frozen") == ""
+    assert lost(9_000, tablet_state="frozen") == "it was built later"
+    mark = built_reference.mark(2**62, "//static", ("auction",))
+    assert lost(60, **{built_reference.MARK: mark}) == "it was built later"
