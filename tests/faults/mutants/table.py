@@ -143,8 +143,8 @@ LEDGER: Sequence[Mutant] = (
     _mutant(
         "the epoch is not verified in the batch",
         _EPOCH_IN_BATCH,
-        SEQUENCES,
-        f"{_FAULTS}/test_older_drivers.py",
+        f"{_FAULTS}/test_older_drivers.py::"
+        "test_a_frozen_driver_comes_back_with_a_batch_that_has_happened",
     ),
     _mutant(
         "a batch may follow any other",
@@ -423,7 +423,7 @@ CONNECTOR: Sequence[Mutant] = (
             "          .setNewOffset(to[i])\n",
             "          .setNewOffset(to[count - 1 - i])\n",
         ),
-        f"{_CONNECTOR}/test_requests.py::test_a_batch_makes_few_requests",
+        f"{_CONNECTOR}/test_connector.py::test_each_partition_of_a_consumer_moves_to_its_own_row",
     ),
     _mutant(
         "an error of a write is ignored",
@@ -455,14 +455,13 @@ CONNECTOR: Sequence[Mutant] = (
         _BLOCK,
     ),
     _mutant(
-        "a block commits without its last request",
+        "a block whose requests have failed is not sent again",
         _of(
             "connector/jvm/Block.java",
-            "        flight.land();\n        Flight.result(own.commit());\n",
-            "        Flight.result(own.commit());\n",
+            "  private static final int ATTEMPTS = 3;\n",
+            "  private static final int ATTEMPTS = 1;\n",
         ),
         _BLOCK,
-        _VALUES,
     ),
     _mutant(
         "the columns of a rowset are taken by their place",

@@ -251,6 +251,19 @@ def test_a_batch_happens_once_where_one_of_several_requests_fails(
     assert stream.is_exact()
 
 
+def test_each_partition_of_a_consumer_moves_to_its_own_row(
+    stream_of: StreamOf, spark: SparkSession
+) -> None:
+    assert compile_java.unavailable(spark) == ""
+    stream = stream_of("at_least_once")
+    client, settings = stream.client, stream.settings
+    (queue,) = settings.queues
+    with stream.tablets.transaction() as own:
+        own.advance_all(settings.consumer, queue, {0: 2, 1: 5})
+    found = positions.consumed(client.select_rows, cluster_name(client), settings.consumer)
+    assert found == {queue: {0: 2, 1: 5}}
+
+
 def _read(ends: Mapping[str, Mapping[int, int]]) -> dict[tuple[str, int], int]:
     """Return where each partition of each queue was read to; not those that were never read."""
     return {(path, n): row for path, rows in ends.items() for n, row in rows.items() if row}
@@ -312,7 +325,7 @@ def test_a_write_that_fails_is_repeated_without_a_new_start(
     stream_of: StreamOf, cluster: Running, connector: str, guarantee: str
 ) -> None:
     stream = stream_of(guarantee)
-    stream.configure(dyn_batch_size=50)
+    stream.configure(dyn_batch_size=10)  # several requests of a task: all are sent again
     stream.send(600)
     stream.recover()
     written = cluster.client.faults.add(
