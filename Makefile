@@ -111,12 +111,14 @@ LIMIT := -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 # Marks of what `make test-all` alone runs; pyproject.toml says what each means.
 ALL_ONLY := journey or other_spark or thorough
 
-# One run: four workers, each of which collects the tests and has a JVM of its own.
-test: setup installed-tools ## the tests of a contributor, linters included, on the default Spark
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "not ($(ALL_ONLY))"
+# One worker more than cores, since tests also wait, and four at most. Each collects the tests and has a JVM of its own.
+WORKERS := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4)))
+
+test: setup installed-tools ## the tests of a contributor, on the default Spark
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(LIMIT) -m "not ($(ALL_ONLY))"
 
 test-all: setup-all test journeys ## all tests: those of the other Spark versions and the long ones, too
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "(other_spark or thorough) and not journey" --ignore tests/faults/operations
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(LIMIT) -m "(other_spark or thorough) and not journey"
 
 journeys: setup-all ## the long tests that `make test` leaves out: it has a sample of them
 	@$(BIN)/pytest -m journey --ignore tests/faults/operations
@@ -139,7 +141,7 @@ operations: setup-all ## jobs through spark-submit on the minicluster's operatio
 
 # A worker's tests share its clusters.
 test-quick: setup installed-tools ## what runs without Spark
-	@$(BIN)/pytest -n 4 --dist worksteal $(LIMIT) -m "not slow and not spark and not ($(ALL_ONLY))"
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(LIMIT) -m "not slow and not spark and not ($(ALL_ONLY))"
 
 conformance: setup ## the conformance suite, on the cluster PROXY (YT_TOKEN) or the minicluster
 	@YT_CONFORMANCE_PROXY="$(PROXY)" $(BIN)/pytest packages/minicluster/tests/conformance

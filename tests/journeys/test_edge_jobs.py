@@ -120,6 +120,7 @@ def _declare(project: Path, job: Edge) -> None:
         )
 
 
+@pytest.mark.slow
 @a_job
 def test_the_users_expected_rows_are_those_of_pandas(job: Edge) -> None:
     """Two computations that know nothing of each other; neither uses Spark."""

@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests.support.pages import headings
 from tests.template.test_makefile import OFFERED
 
@@ -16,6 +18,7 @@ def text_of(project: Path) -> str:
     return (project / "AGENTS.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_it_names_the_files_that_are_there_and_whose_they_are(project: Path) -> None:
     whose = {
         path: owner

@@ -241,6 +241,7 @@ def test_words_reach_the_command(generate: Generate, words: tuple[str, ...], wan
     assert f'".venv/bin/python" -m bids_stream {wanted}' in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "default"),
     [(name, "local") for name in ("status", "stop", "check", "provision", "confs")]
@@ -300,6 +301,7 @@ def test_a_recipe_sees_where_packages_come_from_and_nothing_of_other_work(folder
     assert "/nowhere" not in _seen(folder, PYTHONPATH="/nowhere").get("PYTHONPATH", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["user = true", "require-hashes = true", "constraint = /nowhere"])
 def test_a_recipe_installs_whatever_a_configuration_of_pip_says(
     folder: Path, tmp_path: Path, line: str

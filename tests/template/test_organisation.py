@@ -92,6 +92,7 @@ def test_without_them_the_project_leaves_them_to_its_user(tmp_path: Path) -> Non
     assert "container" not in (project / ".github/workflows/ci.yml").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
@@ -128,6 +129,7 @@ def test_a_mistyped_one_is_refused_with_the_right_one(tmp_path: Path) -> None:
 WRONG = {"license": "Apache Software License 2.0", "yt_proxy": "hume", "ci": "gitlab"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by", "given", "said"),
     [

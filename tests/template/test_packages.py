@@ -177,6 +177,7 @@ def test_sources_are_built_with_the_locked_backend_and_wheels_come_last(
     assert said(venv, "import own; print(own.TEXT)") == "second"
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["setuptools", "tiny"])
 def test_a_package_with_another_hash_is_refused_and_no_half_of_an_environment_stays(
@@ -224,6 +225,7 @@ def noted(
     return done, notes.read_text().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("had", [False, True])
 @pytest.mark.parametrize(
     ("spoil", "message"),
@@ -277,6 +279,7 @@ def test_without_vendor_there_are_no_wheels_to_install(project: Path, fake: Path
     assert len(asked) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "url"),
     [

@@ -80,6 +80,7 @@ def test_a_run_asks_the_server_reports_and_removes_the_container(
     assert said == ["pull", "run", "image", "rm"]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_step_that_fails_gives_exit_code_1_and_an_issue(tmp_path: Path, state: Path) -> None:
     words = _words(

@@ -218,6 +218,7 @@ def run(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedP
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     ["project_slug=class", "queue_paths=//a//b", "queue_paths=//a/b //a/b", "description="],
@@ -270,6 +271,7 @@ def test_what_a_replay_file_lacks_is_asked_before_the_rest_is_checked(tmp_path: 
     assert "Team" in (tmp_path / "out" / "bids-stream" / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "said", "fixed"),
     [
@@ -326,6 +328,7 @@ def test_options_of_the_users_own_configuration_are_not_looked_at(tmp_path: Path
     subprocess.run(words, check=True, capture_output=True, timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

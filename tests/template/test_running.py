@@ -187,6 +187,7 @@ def test_test_transform_fits_other_times_and_names(
     _run_its_tests(project, environments[SPARK], "tests/test_transform.py")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["-m", "bids_stream", "run"], ["main.py"]])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_during_the_imports_ends_in_one_line(

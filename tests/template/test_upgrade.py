@@ -247,6 +247,7 @@ def test_a_linked_project_is_updated_from_the_commit_it_records(
     assert tree(project) == {**tree(tmp_path / "fresh" / "bids-stream"), **mine}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_refusal_under_cruft_is_one_message_with_a_command_that_works(
     tmp_path: Path, template: Path
@@ -298,6 +299,7 @@ def test_an_option_that_comes_with_the_new_commit_is_given_to_it(
     assert (project / "README.md").read_text().endswith("is b\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_project_of_a_pair_that_is_offered_no_more_gets_another_guarantee(
     tmp_path: Path, template: Path

@@ -21,6 +21,7 @@ def _compiles() -> bool:
     return "jdk.compiler@" in listed.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_the_program_prints_what_the_page_says(fresh: testing.Running, tmp_path: Path) -> None:
     assert PROGRAM is not None

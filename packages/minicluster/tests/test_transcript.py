@@ -11,6 +11,7 @@ from packages.minicluster.tests.support.transcript import PAGE, replay, replayed
 from packages.minicluster.tests.support.yt_process import running_shell
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_transcript_holds(fresh: testing.Running, tmp_path: Path) -> None:
     page = PAGE.read_text()

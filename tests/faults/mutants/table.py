@@ -489,8 +489,7 @@ CONNECTOR: Sequence[Mutant] = (
             "    next += rows;\n    ask();\n",
             "    next = end;\n    ask();\n",
         ),
-        _VALUES,
-        f"{_CONNECTOR}/test_requests.py::test_a_batch_makes_few_requests",
+        f"{_CONNECTOR}/test_connector.py::test_a_range_of_several_replies_is_read_whole",
     ),
     _mutant(
         "the rows of a request are counted one too few",

@@ -1,7 +1,7 @@
 """Generated jobs on a minicluster with operations, through the unmodified spark-submit.
 
 Driver and executors are processes in sandboxes of their own, on a node with a bare Python.
-`make operations` plays everything; `make test` has one scene of it.
+`make operations` plays everything. `make test-all` has one scene of it.
 """
 
 from __future__ import annotations
@@ -112,10 +112,11 @@ def smaller(project: Path) -> None:
     file.write_text(text.replace("max_rows_per_partition = 2_000", "max_rows_per_partition = 250"))
 
 
+@pytest.mark.thorough
 def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
     generate: Generate, installed: dict[str, Path], play: Play
 ) -> None:
-    """The scene of `make test`: two queues, one transaction, tasks that write when they die."""
+    """The scene of `make test-all`: two queues, one transaction, tasks that write when they die."""
     project = generate(queue_paths=TWO_QUEUES)
     smaller(project)
     with (project / "src/bids_stream/transform.py").open("a") as file:

@@ -31,6 +31,7 @@ def test_steps_that_were_not_tried_are_named() -> None:
     assert line == "not tried after that: stop, rows"
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_cluster_that_runs_no_operations_differs_from_the_submit_on() -> None:
     with testing.start() as cluster:

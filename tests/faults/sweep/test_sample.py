@@ -23,9 +23,11 @@ VARIANT = variant_of("transactional-map-1")
 SAMPLE = (
     "middle:CommitTransaction.ledger:killed-before",
     "middle:CommitTransaction.ledger:killed-after",
-    "middle:ModifyRows.output:overtaken",
     "middle:ModifyRows.output~last:refused",
     "middle:CommitTransaction.ledger:lost-reply",
+)
+MORE = (
+    "middle:ModifyRows.output:overtaken",
     "middle:CommitTransaction.ledger:late-begun",
     "start-begin:CommitTransaction.ledger:paused",
     "middle:CommitTransaction.ledger:killed-before+restart-begin:CommitTransaction.ledger:"
@@ -62,7 +64,9 @@ def _case(name: str) -> cases.Case:
 
 
 @pytest.mark.each_case
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize(
+    "name", [*SAMPLE, *(pytest.param(name, marks=pytest.mark.thorough) for name in MORE)]
+)
 def test_a_case_holds(scene: Scene, name: str) -> None:
     result = play(_case(f"{VARIANT.name}:{name}"), scene)
     counted = (result.verdict, result.tables.lost, result.tables.repeated)

@@ -458,6 +458,7 @@ def test_it_runs_no_more(minicluster):
 """
 
 
+@pytest.mark.thorough
 def test_the_fixture_kills_the_jobs_of_the_test_before(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_two.py").write_text(TWO_TESTS)

@@ -270,6 +270,7 @@ def test_a_proxy_that_goes_down_takes_the_batch_with_it(job: Job) -> None:
     client.proxies.up(down)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("job", [("window", False), ("window", True)], indirect=True)
 def test_windows_keep_their_state_over_a_restart(job: Job) -> None:
     job.limit = 20

@@ -140,6 +140,7 @@ def test_a_queue_with_every_type_becomes_columns_that_resolve(
     sample_types.verify("rows", found, saved)  # as each test of the repository does
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processing", ["map", "window", "deduplicate", "aggregate", "join"])
 def test_a_first_transform_is_lint_free_for_each_type_that_has_one(
     client: Client, root: str, tmp_path: Path, processing: str
@@ -189,6 +190,7 @@ def _fits(root: Path, processing: str) -> list[dict[str, Any]]:
     return list(reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processing", ["map", "window", "deduplicate", "aggregate", "join"])
 def test_rows_without_a_group_or_a_time_leave_nothing_of_the_example(
     tmp_path: Path, processing: str
@@ -219,6 +221,7 @@ def test_a_key_may_repeat_where_the_job_drops_repeats(tmp_path: Path) -> None:
     assert 'unique=("id",)' in (project / "sample/rows.py").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processing", ["map", "aggregate", "join", "window", "deduplicate"])
 def test_no_proposal_rejects_a_row_of_the_sample_or_tests_a_required_column(
     tmp_path: Path, processing: str

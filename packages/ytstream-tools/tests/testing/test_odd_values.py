@@ -47,6 +47,7 @@ def test_events_without_an_id_all_pass_and_repeats_of_one_with_an_id_do_not(
     assert (found.count(None), found.count(other["event_id"]), len(found)) == (3, 1, 4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("processing", ["sessions", "window"])
 def test_the_hour_that_comes_twice_is_compared_exactly(
     stream_of: StreamOf, tmp_path: Path, in_berlin: None, processing: str

@@ -98,6 +98,7 @@ def test_codes_of_other_failures(code: int) -> None:
     assert cluster_error(_trace(code)) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_a_mistake_in_a_call_of_the_client_is_counted_and_not_waited_for(
     provisioned_of: ContextOf, tablets: Tablets

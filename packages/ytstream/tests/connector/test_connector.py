@@ -251,6 +251,20 @@ def test_a_batch_happens_once_where_one_of_several_requests_fails(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+def test_a_range_of_several_replies_is_read_whole(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, connector: str
+) -> None:
+    """A reply has at most 50,000 rows (RangeRows.PIECE)."""
+    monkeypatch.setattr(job_objects, "LOCAL_QUEUE_TABLETS", 1)
+    stream = stream_of("at_least_once")
+    stream.configure(max_rows_per_partition=60_000)
+    stream.send(50_001)
+    stream.drain()
+    assert stream.is_exact()
+
+
 def test_each_partition_of_a_consumer_moves_to_its_own_row(
     stream_of: StreamOf, spark: SparkSession
 ) -> None:

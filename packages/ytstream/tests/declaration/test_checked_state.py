@@ -215,6 +215,7 @@ DRAWN = f"""number = state.get[0][0][0] if state.exists else random.randrange(2*
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_a_function_that_is_not_deterministic_agrees_with_its_state_in_a_transaction(
     stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch

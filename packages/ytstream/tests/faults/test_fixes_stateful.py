@@ -152,6 +152,7 @@ def test_a_batch_without_rows_whose_transaction_is_lost(
     assert stream.is_exact() == is_whole
 
 
+@pytest.mark.thorough
 @for_each
 def test_death_in_a_first_batch_without_rows(
     stream_of: StreamOf, cluster: Running, processing: str

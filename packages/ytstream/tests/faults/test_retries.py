@@ -12,6 +12,7 @@ from tests.support.retries import play
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 
+@pytest.mark.thorough
 def test_a_write_fails_once() -> None:
     """``local[2,4]`` overrides the limit in the settings, so the fence is the only fix left."""
     fenced, bare = play("write", "fence", "none")

@@ -319,6 +319,7 @@ def test_what_spark_4_has_added_passes(provisioned_of: ContextOf, spark: SparkSe
         _admit(context, change(_rows(spark, context)), *accept)
 
 
+@pytest.mark.thorough
 def test_a_refusal_that_can_be_accepted_says_how(
     provisioned_of: ContextOf, spark: SparkSession
 ) -> None:

@@ -213,6 +213,7 @@ OVER_ALL: dict[str, Callable[[DataFrame, Sequence[Column]], DataFrame]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", OVER_ALL)
 def test_an_expression_over_a_thousand_columns_has_few_levels(
     spark: SparkSession, what: str

@@ -212,6 +212,7 @@ def test_a_commit_that_is_refused_leaves_nothing_in_any_output(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_outputs_are_written_in_their_order(stream_of: StreamOf, cluster: Running) -> None:
     """at_least_once: a row in the last output is in the first one, too; a repeat loses nothing."""
     stream = _three(stream_of("at_least_once", "map", 1, rejects=True))
@@ -492,6 +493,7 @@ def test_a_condition_that_raises_ends_the_job(stream_of: StreamOf) -> None:
     assert not stream.found()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
 def test_too_many_rejected_rows_end_the_job_before_any_is_written(
     stream_of: StreamOf, guarantee: str

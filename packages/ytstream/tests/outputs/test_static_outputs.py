@@ -261,6 +261,7 @@ def test_a_table_that_the_ledger_has_forgotten_is_not_removed(
     assert said in status(driver.context)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_fixed", [True, False])
 @pytest.mark.parametrize(
     ("removed", "kept"),
@@ -657,6 +658,7 @@ def test_the_running_job_publishes(stream_of: StreamOf) -> None:
     _is_as_the_ledger_says(stream)
 
 
+@pytest.mark.thorough
 @spark_test
 def test_windows_in_static_tables(stream_of: StreamOf) -> None:
     """Counts per window, as plain Python has them; a batch that closes no window makes no table."""

@@ -13,6 +13,14 @@ pytestmark = pytest.mark.spark
 AGAIN = [("at_least_once", kind) for kind in STATEFUL]
 
 
+def _left_out(guarantee: str, processing: str) -> list[pytest.MarkDecorator]:
+    """Return the marks of a pair that `make test` leaves out: a neighbour says the same."""
+    if (guarantee, processing) in AGAIN:
+        return [pytest.mark.journey]
+    is_again = processing == "join" and guarantee != "transactional"
+    return [pytest.mark.thorough] if is_again or guarantee == "idempotent" else []
+
+
 @pytest.mark.each_case
 @pytest.mark.parametrize(
     ("guarantee", "processing", "queues"),
@@ -22,7 +30,7 @@ AGAIN = [("at_least_once", kind) for kind in STATEFUL]
         *(
             pytest.param(
                 *(*pair, 1 + number % 2),
-                marks=[pytest.mark.journey] if pair in AGAIN else [],
+                marks=_left_out(*pair),
             )
             for number, pair in enumerate(PAIRS)
         ),

@@ -71,6 +71,7 @@ def test_rows_may_be_united_with_themselves(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_a_gap_is_skipped_where_the_log_has_each_queue_twice(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "deduplicate", 2)
     stream.redeclare(transform=_in_two_parts(stream.context.job.transform))

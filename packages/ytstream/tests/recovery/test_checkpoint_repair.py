@@ -197,6 +197,7 @@ def test_a_gap_moves_the_last_batchs_end_and_drops_what_came_after(context: JobC
 _LINE = '{{"cluster":"minicluster","path":"{0}","partitions":{{"0":{1}}}}}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 2], ids=["plain", "united with themselves"])
 @pytest.mark.parametrize(
     ("now", "ends", "before"),

@@ -73,6 +73,7 @@ def _verified(context: JobContext) -> datetime:
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
 def test_of_a_job_that_lags_it_waits_with_the_rows(
     driver_of: DriverOf, later: Later, guarantee: str

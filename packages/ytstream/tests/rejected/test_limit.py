@@ -78,6 +78,7 @@ def _is_exact(stream: Stream, output: str = "output") -> bool:
     return (outcome.lost, outcome.duplicated) == (0, 0)
 
 
+@pytest.mark.thorough
 @for_each
 def test_rows_three_hours_ahead_are_rejected_and_end_the_job(
     stream_of: StreamOf, guarantee: str, processing: str, queues: int

@@ -136,6 +136,7 @@ def test_values_of_every_type_come_back_from_a_rejected_row(rejecting: Rejecting
 NAMES = ("tablet_index", "row_index", "reason", "time", "row", "parsed", "position")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("queues", [1, 2])
 def test_a_queue_may_use_the_names_of_the_output(rejecting: Rejecting, queues: int) -> None:
     columns = [Column("id", "utf8"), *(Column(name, "int64") for name in NAMES)]
@@ -333,6 +334,7 @@ def _texts(count: int, text: str = "") -> list[dict[str, Any]]:
     return [{"id": f"{number:02}", "text": text} for number in range(count)]
 
 
+@pytest.mark.thorough
 def test_rows_that_a_rewind_reads_again_and_accepts_are_not_replayed(rejecting: Rejecting) -> None:
     stream = rejecting(TEXTS, {"odd": "id >= '06'"})
     _send(stream, _texts(10))
@@ -377,6 +379,7 @@ def test_rows_that_transform_drops_stay_unless_they_are_to_go(
     assert [row["row_index"] for row in _rows(stream, REJECTED)] == [9]
 
 
+@pytest.mark.thorough
 def test_a_row_that_becomes_several_hides_none_that_is_dropped(rejecting: Rejecting) -> None:
     """Here as many rows come out as go in."""
     stream = rejecting(TEXTS, {"all": "true"})
@@ -391,6 +394,7 @@ def test_a_row_that_becomes_several_hides_none_that_is_dropped(rejecting: Reject
     assert [row["row_index"] for row in _rows(stream, REJECTED)] == [1, 2, 4, 5]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_grouped", [False, True])
 def test_rows_that_outputs_drops_stay(rejecting: Rejecting, is_grouped: bool) -> None:
     """Where it groups rows, nothing tells which are in a group: transform() alone counts."""
@@ -411,6 +415,7 @@ def test_rows_that_outputs_drops_stay(rejecting: Rejecting, is_grouped: bool) ->
     assert sorted(row["id"] for row in _rows(stream, "output")) == ["00", "01"]
 
 
+@pytest.mark.thorough
 def test_a_chunk_has_as_many_rows_as_its_bytes_allow(
     rejecting: Rejecting, monkeypatch: pytest.MonkeyPatch
 ) -> None:

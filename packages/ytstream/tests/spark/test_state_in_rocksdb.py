@@ -163,6 +163,7 @@ def test_a_start_without_local_files_has_the_same_totals(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_a_job_whose_state_is_in_memory_stays_with_it_after_an_upgrade(
     stream_of: StreamOf,
 ) -> None:
