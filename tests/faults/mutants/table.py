@@ -272,13 +272,13 @@ LEDGER: Sequence[Mutant] = (
         "orphans are removed before the epoch is raised",
         _of(
             "recovery/start.py",
-            "    return epoch.raise_epoch(context.settings.ledger, tablets, mine, "
-            "connector=connector)\n",
+            "    decide(context, positions.read(context.client, context.settings))\n"
+            "    return epoch",
             "    from ..outputs.static_outputs import StaticTables\n\n"
             "    every = replace(mine, number=1 << 62)\n"
             "    StaticTables(every).settle(context.client, context.settings)\n"
-            "    return epoch.raise_epoch(context.settings.ledger, tablets, mine, "
-            "connector=connector)\n",
+            "    decide(context, positions.read(context.client, context.settings))\n"
+            "    return epoch",
         ),
         f"{_HARD}[remove_before_the_epoch]",
     ),
