@@ -36,14 +36,14 @@ def test_a_row_that_is_missing_and_one_that_is_there_twice() -> None:
     del found["output"][first]
     found["output"][second] += 1
     verdict = oracle.compared(expected, found)
-    assert (verdict.lost, verdict.repeated) == (1, 1)
+    assert (verdict.lost, verdict.repeated, verdict.wrong) == (1, 1, 0)
     assert verdict.examples == (f"output: lost {first}", f"output: too many {second}")
 
 
 def test_a_wrong_value_is_one_lost_and_one_too_many() -> None:
     expected = {"output": oracle.counted([{"a": 1}], ["a"])}
     verdict = oracle.compared(expected, {"output": oracle.counted([{"a": 2}], ["a"])})
-    assert (verdict.lost, verdict.repeated) == (1, 1)
+    assert (verdict.lost, verdict.repeated, verdict.wrong) == (1, 1, 1)
 
 
 def test_a_history_is_judged_from_its_file(tmp_path: Path) -> None:
