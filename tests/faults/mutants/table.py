@@ -29,7 +29,9 @@ _REPEATED = (
     f"{_CONNECTOR}/test_connector.py::test_a_batch_happens_once_where_one_of_several_requests_fails"
 )
 #: A block of rows is sent again.
-_BLOCK = f"{_CONNECTOR}/test_connector.py::test_a_write_that_fails_is_repeated_without_a_new_start"
+_BLOCK = (
+    f"{_CONNECTOR}/test_connector.py::test_all_requests_of_a_task_are_sent_again_where_one_fails"
+)
 
 
 class Edit(NamedTuple):

@@ -339,7 +339,7 @@ def test_a_write_that_fails_is_repeated_without_a_new_start(
     stream_of: StreamOf, cluster: Running, connector: str, guarantee: str
 ) -> None:
     stream = stream_of(guarantee)
-    stream.configure(dyn_batch_size=10)  # several requests of a task: all are sent again
+    stream.configure(dyn_batch_size=50)
     stream.send(600)
     stream.recover()
     written = cluster.client.faults.add(
@@ -379,6 +379,18 @@ def _large_rows(spark: SparkSession, failing: int | None = None) -> DataFrame:
 def _write(rows: DataFrame, settings: Settings) -> None:
     java = Java(jvm_of(rows.sparkSession))
     choose_connector.write(rows, settings.output, _LARGE, 0, settings, java)
+
+
+def test_all_requests_of_a_task_are_sent_again_where_one_fails(
+    spark: SparkSession, cluster: Running, large: JobContext
+) -> None:
+    failed = cluster.client.faults.add(
+        method="ModifyRows", skip=1, action="fail", error=UNAVAILABLE
+    )
+    _write(_large_rows(spark), large.settings)
+    assert cluster.client.faults.get(failed).hits
+    found = large.client.select_rows(f"id from [{large.settings.output}]")
+    assert sorted(row["id"] for row in found) == [*range(10)]
 
 
 def test_a_task_that_fails_between_two_requests_leaves_no_transaction_open(
