@@ -267,8 +267,8 @@ LEDGER: Sequence[Mutant] = (
             "if table.batch <= head.batch]:\n",
             "            for table in dict(self._written):\n",
         ),
-        f"{_TESTS}/outputs/test_static_outputs.py",
         SEQUENCES,
+        f"{_TESTS}/outputs/test_static_outputs.py",
     ),
     _mutant(
         "orphans are removed before the epoch is raised",
@@ -303,8 +303,8 @@ LEDGER: Sequence[Mutant] = (
             "        for table in tables\n"
             "    }\n",
         ),
-        f"{_TESTS}/outputs/test_static_outputs.py",
         SEQUENCES,
+        f"{_TESTS}/outputs/test_static_outputs.py",
     ),
     _mutant(
         "a batch that runs again finds the state that it has left",
@@ -319,8 +319,8 @@ LEDGER: Sequence[Mutant] = (
             "    if batch not in commits:\n",
             "    if False:\n",
         ),
-        f"{_FAULTS}/test_fixes_stateful.py::test_the_commits_reply_is_lost",
         f"{_RECOVERY}/test_checkpoint_repair.py",
+        f"{_FAULTS}/test_fixes_stateful.py::test_the_commits_reply_is_lost",
     ),
     _mutant(
         "a batch without rows is not in the head's transaction",
@@ -342,8 +342,7 @@ LEDGER: Sequence[Mutant] = (
             "partitions.values())):\n            continue\n",
             "        continue\n",
         ),
-        f"{_QUERY}/test_batch.py",
-        f"{_QUERY}/test_queues.py",
+        f"{_QUERY}/test_batch.py::test_a_queue_is_trimmed_while_a_batch_reads_it",
     ),
     _mutant(
         "a start does not ask for a queue's first rows",
@@ -352,8 +351,8 @@ LEDGER: Sequence[Mutant] = (
             "            if row < lower:\n",
             "            if False:\n",
         ),
-        f"{_FAULTS}/test_fixes_replaying.py::test_rows_trimmed_before_they_were_read",
         SEQUENCES,
+        f"{_FAULTS}/test_fixes_replaying.py::test_rows_trimmed_before_they_were_read",
     ),
     _mutant(
         "a start leaves the consumer where it is",
@@ -380,7 +379,7 @@ LEDGER: Sequence[Mutant] = (
             "    has_others = queues != tuple(rows)\n",
             "    has_others = False\n    rows = {queue: rows.get(queue, {}) for queue in queues}\n",
         ),
-        f"{_RECOVERY}/test_added_queue.py",
+        f"{_RECOVERY}/test_added_queue.py::test_a_queue_comes_in_front_where_a_batch_was_planned",
     ),
     _mutant(
         "rows that are skipped are not written down",
@@ -399,7 +398,7 @@ LEDGER: Sequence[Mutant] = (
             "        return rows.filter(FENCE)\n",
             "        return rows\n",
         ),
-        f"{_TESTS}/guarantees",
+        f"{_QUERY}/test_pipeline.py::test_the_fence_stands_before_the_rows_of_transactional_alone",
         f"{_FAULTS}/test_retries.py",
     ),
 )
