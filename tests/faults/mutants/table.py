@@ -151,8 +151,7 @@ LEDGER: Sequence[Mutant] = (
     _mutant(
         "a batch may follow any other",
         _NEXT_BATCH,
-        SEQUENCES,
-        f"{_QUERY}/test_batch.py",
+        f"{_QUERY}/test_batch.py::test_only_the_next_batch_of_the_ledger_may_commit",
     ),
     _mutant(
         "the head is written after T, in a transaction of its own",

@@ -13,23 +13,27 @@ from pyspark.sql.streaming.query import StreamingQuery
 from minicluster.testing import Running
 from tests.support import mutants
 from tests.support.helpers import (
+    ContextOf,
     StreamOf,
     fails_with,
     head_of,
     refusal_code,
     sampled,
 )
+from tests.support.status_steps import head_of_batch, write_rows
 from ytstream import JobError, RestartableError
 from ytstream.cluster.client import Client
 from ytstream.connector.transform_plan import observed_name
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger.batch_commit import moved
 from ytstream.ledger.batch_row_ranges import RowRange, ranges
-from ytstream.ledger.ledger_rows import Head
+from ytstream.ledger.ledger_rows import Head, head_row
 from ytstream.provisioning import job_objects
+from ytstream.query.batch import verify_head
 from ytstream.query.read_audit import audit
 from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner
+from ytstream.recovery.epoch import Epoch
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
@@ -119,6 +123,17 @@ def test_the_audit(trimmed: int, seen: tuple[int, int] | None, said: str | None)
     else:
         with pytest.raises(RestartableError, match=said):
             audited()
+
+
+def test_only_the_next_batch_of_the_ledger_may_commit(provisioned_of: ContextOf) -> None:
+    context = provisioned_of("at_least_once")
+    head, select = head_of_batch(context, 6), context.client.select_rows
+    write_rows(context, head_row(head))
+    mine = Epoch(head.epoch, head.owner)
+    assert verify_head(context, select, mine, "", 6).batch == 5
+    for other in (5, 7):
+        with fails_with(ErrorCode.OTHER_ROWS):
+            verify_head(context, select, mine, "", other)
 
 
 # -- a queue that changes under a running job ----------------------------------------------------
