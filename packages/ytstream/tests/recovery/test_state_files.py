@@ -26,6 +26,7 @@ def _partition(number: int = 0) -> StatePartition:
         (("0/7.zip",), 8),
         (("0/7.zip", "1/4.zip"), 8),
         (("0/8.changelog",), 7),
+        (("0/8.changelog", "0/7.changelog"), 7),  # its snapshot is enough
         (("1/8.changelog", "0/7.zip"), 7),
         (("0/6.changelog",), 8),  # the snapshot of 7 is behind it
         (("0/6.changelog", "0/7.zip"), 5),
