@@ -182,7 +182,10 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
     monkeypatch.setattr(
         supervisor,
         "pipeline",
-        SimpleNamespace(flow_of=lambda *_: None, start=lambda *_: (query, MagicMock())),
+        SimpleNamespace(
+            flow_of=lambda *_: SimpleNamespace(untraceable=""),
+            start=lambda *_: (query, MagicMock()),
+        ),
     )
     monkeypatch.setattr(QueryRunner, "read_reference", lambda _: None)
     monkeypatch.setattr(QueryRunner, "_follow", stalled)
@@ -204,7 +207,10 @@ def test_what_a_start_skips_is_a_warning(
     runner = QueryRunner(unconnected("transactional"), *nothing, StopSignal())
     for name in ("connect", "verify_mounted"):
         monkeypatch.setattr(supervisor, name, MagicMock())
-    started = SimpleNamespace(flow_of=MagicMock(), start=lambda *_: (MagicMock(), MagicMock()))
+    started = SimpleNamespace(
+        flow_of=lambda *_: SimpleNamespace(untraceable=""),
+        start=lambda *_: (MagicMock(), MagicMock()),
+    )
     monkeypatch.setattr(supervisor, "pipeline", started)
     plan = StartPlan([], Head(), ("first read",), ("2 rows were trimmed",))
     begun = SimpleNamespace(claim=lambda *_: runner.epoch, start=lambda *_: plan)
