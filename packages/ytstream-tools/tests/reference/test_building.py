@@ -312,3 +312,19 @@ def test_an_outage_in_the_middle_is_waited_for(source: Source, cluster: Running)
         cluster.client.faults.add(action="fail", method=method, error=UNAVAILABLE_BY_HTTP)
     _built(source)
     assert len(source.rows()) == 1
+
+
+def test_without_statistics_the_key_columns_are_read(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks that an older server has written have none."""
+    answer = {"column_non_null_value_counts": {}, "legacy_chunk_row_count": 6}
+    for said in ({}, answer):
+        given = partial(list[Any], [said])
+        monkeypatch.setattr(source.client, "get_table_columnar_statistics", lambda _, g=given: g())
+        source.write([*titles(*range(5)), {"wiki": "w0", "title": None, "page": 1}])
+        assert "the key column title has nulls" in refusal(
+            partial(rehearse, source.context, source.wanted())
+        )
+        source.write(titles(*range(5)))
+        rehearse(source.context, source.wanted())

@@ -20,7 +20,7 @@ from tests.support.examples import example, settings_of
 from tests.support.operation_steps import eventually
 from tests.support.server_errors import TOKEN_BY_HTTP, denied
 from tests.support.status_steps import NOW, head_of_batch, invoke, send, write_rows
-from ytstream.cluster import operation
+from ytstream.cluster import built_reference, operation
 from ytstream.cluster.client import connect
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
@@ -153,6 +153,16 @@ def _tablet_unmounted(job: Job) -> None:
 
 def _queue_unmounted(job: Job) -> None:
     job.client.unmount_table(job.queue, sync=True)
+
+
+def _reference_unmounted(job: Job) -> None:
+    """It was built by `make reference`, and is mounted frozen again."""
+    path = f"{job.context.settings.ledger}-titles"
+    schema = [{"name": "k", "type": "int64", "sort_order": "ascending"},
+              {"name": "v", "type": "int64"}]  # fmt: skip
+    job.client.create("table", path, attributes={"dynamic": True, "schema": schema})
+    built_reference.finish(job.client, path, "//home/source", ("k",))
+    job.configure(references={"titles": path})
 
 
 def _output_gone(job: Job) -> None:
@@ -315,6 +325,7 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _cluster_away: "outage",
     _cluster_hangs: "outage",
     _queue_unmounted: "unmounted",
+    _reference_unmounted: "unmounted",
     _output_gone: "missing",
     _consumer_back: "consumer",
     _stopped: "stopped",
@@ -411,3 +422,15 @@ def test_a_right_that_is_missing_is_named(job: Job) -> None:
     assert missing == [f"write on ledger {job.context.settings.ledger}: the wish to stop"]
     shown = report.text(replace(found, missing_to_stop=missing), [])
     assert "this user may not stop the job:\n  write on ledger" in shown
+
+
+def test_a_reference_is_named_with_its_command(job: Job) -> None:
+    _reference_unmounted(job)
+    path = job.context.settings.references["titles"]
+    finding = {cause.name: one for cause, one in causes.causes_of(job.facts())}["unmounted"]
+    assert f"reference 'titles' {path} is unmounted" in finding.said
+    assert finding.do == (f"yt mount-table {path} --freeze --sync",)
+    job.client.mount_table(path, freeze=True, sync=True)
+    assert "unmounted" not in job.named()
+    job.client.remove(path)
+    assert "missing" in job.named()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ytstream.cluster import built_reference
+from dataclasses import replace
+
+from tests.support.helpers import ContextOf
+from ytstream.cluster import built_reference, mounting
 from ytstream.cluster.client import Client
+from ytstream.recovery import job_record
 
 
 def test_a_finished_table_can_be_used_from_the_moment_that_its_mark_names(
@@ -24,3 +28,39 @@ def test_another_table_can_be_used_from_the_second_after_its_creation() -> None:
     mark = built_reference.mark(1, "//home/source", ("a",))
     assert built_reference.is_frozen({"tablet_state": "frozen", built_reference.MARK: mark})
     assert not built_reference.is_frozen({"tablet_state": "mounted", built_reference.MARK: mark})
+
+
+def test_a_job_waits_for_its_reference_and_names_the_command(
+    provisioned_of: ContextOf, root: str
+) -> None:
+    """One that was built is mounted frozen again, and a link is named as the job names it."""
+    context = provisioned_of("transactional")
+    client, link, written = context.client, f"{root}/titles", f"{root}/written"
+    schema = [{"name": "k", "type": "int64", "sort_order": "ascending"}]
+    schema.append({"name": "v", "type": "int64"})
+    for name in ("built", "written"):
+        attributes = {"dynamic": True, "schema": schema}
+        client.create("table", f"{root}/{name}", attributes=attributes)
+    built_reference.finish(client, f"{root}/built", "//home/source", ("k",))
+    client.link(f"{root}/built", link)
+    references = {"titles": link, "prices": written}
+    settings = replace(context.settings, references=references)
+    assert mounting.closed(client, settings) == [
+        f"reference 'titles' {link} is unmounted, run: yt mount-table {link} --freeze --sync",
+        f"reference 'prices' {written} is unmounted, run: yt mount-table {written} --sync",
+    ]
+    client.mount_table(link, freeze=True, sync=True)
+    client.mount_table(written, sync=True)
+    assert mounting.closed(client, settings) == []
+
+
+def test_the_record_of_a_job_names_its_references(context_of: ContextOf, root: str) -> None:
+    """So `why` and `metrics` know them without the repository."""
+    context = context_of("transactional")
+    settings = replace(context.settings, references={"titles": f"{root}/titles"})
+    job = replace(context.job, references={"titles": context.job.queue})
+    record = job_record.record_of(replace(context, settings=settings, job=job), (), {})
+    assert job_record.settings_of(record, "c").references == settings.references
+    assert [*job_record.job_of(record).references] == ["titles"]
+    del record["references"]  # of an older version
+    assert job_record.settings_of(record, "c").references == {}

@@ -49,6 +49,8 @@ _WRITER = {"block_size": 256 << 10, "desired_chunk_size": 100 << 20}
 #: UniqueKeyViolation (YTsaurus, yt/yt/client/table_client/public.h).
 _REPEATED = 306
 _POLL_SECONDS = 0.5
+#: The transaction ends so long after the last ping, and the operation with it.
+_LIFETIME_MS = 300_000
 _ANOTHER = Holder("another `make reference` builds it", "wait for it; nothing was changed")
 
 
@@ -117,7 +119,8 @@ def build(context: JobContext, wanted: Wanted, screen: Screen) -> None:
 @contextmanager
 def _snapshot(client: Client, wanted: Wanted) -> Iterator[None]:
     """Do what is in the block in a transaction, in which the source does not change."""
-    with client.Transaction(attributes={"title": f"the reference {wanted.link}"}):
+    title = {"title": f"the reference {wanted.link}"}
+    with client.Transaction(timeout=_LIFETIME_MS, attributes=title):
         try:
             client.lock(wanted.source, mode="snapshot")
         except YtError as error:

@@ -63,7 +63,7 @@ def read(client: Client, path: str, key: Sequence[str]) -> SourceTable:
         int(found["uncompressed_data_size"]),
         int(found["content_revision"]),
     )
-    if nulls := [name for name in _optional(made) if _has_null(client, made, name)]:
+    if nulls := _with_null(client, made, [*_optional(made)]):
         raise refused(
             path,
             f"the key column {', '.join(nulls)} has nulls, and no row of a stream finds them",
@@ -141,15 +141,18 @@ def _optional(source: SourceTable) -> Iterator[str]:
             yield column.name
 
 
-def _has_null(client: Client, source: SourceTable, name: str) -> bool:
-    """Return whether a column holds null: from the statistics of its chunks, else from its rows.
+def _with_null(client: Client, source: SourceTable, names: Sequence[str]) -> list[str]:
+    """Return which columns hold null: from the statistics of their chunks, else from their rows.
 
     Chunks of older servers have no such statistics (YTsaurus, client/driver/table_commands.cpp,
     TGetTableColumnarStatisticsCommand).
     """
-    path = TablePath(source.path, columns=[name])
+    if not names:
+        return []
+    path = TablePath(source.path, columns=[*names])
     (found,) = client.get_table_columnar_statistics([path])
     counts = found.get("column_non_null_value_counts")
     if counts is not None and not found.get("legacy_chunk_row_count"):
-        return int(counts[name]) < source.rows
-    return any(row[name] is None for row in client.read_table(path))
+        return [name for name in names if int(counts[name]) < source.rows]
+    nulls = {name for row in client.read_table(path) for name in names if row[name] is None}
+    return [name for name in names if name in nulls]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ytstream.cluster import mounting
 from ytstream.cluster.operation import DRIVER, EXECUTOR
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED
@@ -38,6 +39,8 @@ _RECENT_SECONDS = 3600.0
 _MEMORY_LIMIT = 1200
 #: SparkExitCode.OOM (Apache Spark): a process whose Java heap is full. SPYT makes 1 of a driver's.
 _HEAP_FULL = 52
+#: Tables that may be frozen: batches only read them.
+_ONLY_READ = ("queue", "reference")
 #: EAbortReason::Preemption as the API spells it (YTsaurus, yt/yt/client/scheduler/public.h).
 _PREEMPTION = "preemption"
 
@@ -101,14 +104,15 @@ def _unmounted(found: Facts) -> Finding | None:
     closed = [
         one
         for one in found.tables
-        if one.state not in ("", "mounted") and not (one.name == "queue" and one.state == "frozen")
+        if one.state not in ("", "mounted")
+        and not (one.state == "frozen" and one.name.startswith(_ONLY_READ))
     ]
     if not closed:
         return None
-    words = {"frozen": "unfreeze-table"}
+    commands = ((one, *mounting.command(one.state, is_built=one.is_built)) for one in closed)
     return Finding(
         "; ".join(f"{one.name} {one.path} is {one.state}" for one in closed),
-        tuple(f"yt {words.get(one.state, 'mount-table')} {one.path} --sync" for one in closed),
+        tuple(f"yt {word} {one.path} {options}" for one, word, options in commands),
     )
 
 

@@ -17,6 +17,7 @@ from yt.wrapper.driver import make_formatted_request
 
 from ytstream.cluster import account_usage, operation
 from ytstream.cluster.account_usage import ResourceUsage
+from ytstream.cluster.built_reference import MARK as BUILT
 from ytstream.cluster.client import Client, connect, explained, facts
 from ytstream.cluster.operation import DRIVER, EXECUTOR, Operation
 from ytstream.errors import JobError, RestartableError
@@ -56,6 +57,8 @@ class TableState:
     is_missing: bool = False
     #: The job and the ledger of its mark, if it belongs to another job.
     owner: tuple[str, str] | None = None
+    #: Whether `make reference` has built it.
+    is_built: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,8 +201,9 @@ def _states(context: JobContext) -> Iterator[TableState]:
     named += [(f"output {name!r}", path) for name, path in settings.outputs.items()]
     named += [("checkpoint", settings.checkpoint)]
     named += [("reference", settings.reference)] if settings.reference is not None else []
+    named += [(f"reference {name!r}", path) for name, path in settings.references.items()]
     for name, path in named:
-        found = facts(context.client, path, ["tablet_state", MARKER])
+        found = facts(context.client, path, ["tablet_state", MARKER, BUILT])
         if found is None:
             yield TableState(name, path, is_missing=True)
             continue
@@ -208,7 +212,9 @@ def _states(context: JobContext) -> Iterator[TableState]:
         owner = str(mark.get("job", "")), str(mark.get("ledger", settings.ledger))
         is_foreign = bool(mark) and owner != (context.job.name, settings.ledger)
         state = str(found.get("tablet_state", ""))
-        yield TableState(name, path, state, owner=owner if is_foreign else None)
+        yield TableState(
+            name, path, state, owner=owner if is_foreign else None, is_built=BUILT in found
+        )
 
 
 def _accounts(context: JobContext) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from yt.common import YtError
 
 from ..errors import UnmountedError
 from ..settings.job_settings import Settings
+from .built_reference import MARK
 from .client import Client, facts
 
 
@@ -28,18 +29,30 @@ def closed(client: Client, settings: Settings) -> list[str]:
     lines = []
     with suppress(YtError, OSError):
         for name, path, usable in _tables(settings):
-            found = facts(client, path, ["tablet_state"]) or {}
+            found = facts(client, path, ["tablet_state", MARK]) or {}
             state = str(found.get("tablet_state", "mounted"))  # a folder of static tables has none
             if state not in usable:
-                command = "unfreeze-table" if state == "frozen" else "mount-table"
-                lines.append(f"{name} {path} is {state}, run: yt {command} {path} --sync")
+                how = command(state, is_built=MARK in found)
+                lines.append(f"{name} {path} is {state}, run: yt {how[0]} {path} {how[1]}")
     return lines
+
+
+def command(state: str, *, is_built: bool) -> tuple[str, str]:
+    """Return the command that makes a table usable again, and its options.
+
+    One that ``make reference`` has built stays frozen.
+    """
+    if state == "frozen":
+        return "unfreeze-table", "--sync"
+    return "mount-table", "--freeze --sync" if is_built else "--sync"
 
 
 def _tables(settings: Settings) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Yield name, path and usable states of what each batch needs."""
     for path in settings.queues:
         yield "queue", path, ("mounted", "frozen")  # one that is frozen can be read
+    for name, path in settings.references.items():
+        yield f"reference {name!r}", path, ("mounted", "frozen")
     for name, path in (("consumer", settings.consumer), ("ledger", settings.ledger)):
         yield name, path, ("mounted",)
     for name, path in settings.outputs.items():

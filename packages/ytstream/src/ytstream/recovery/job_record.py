@@ -68,6 +68,7 @@ def record_of(
         "static": [*job.static],
         "reject": [*job.reject],
         "queues": [*settings.queues],
+        "references": dict(settings.references),
         "alias": settings.alias,
         **{name: value for name in _PLAIN if (value := getattr(settings, name)) is not None},
         "starts": [*starts],
@@ -127,6 +128,7 @@ def settings_of(record: Mapping[str, Any], proxy: str) -> Settings:
         **{**named, "proxy": proxy},
         queues=tuple(record["queues"]),
         outputs=dict(record["outputs"]),
+        references=_references(record),
     )
     return replace(settings, submit=SubmitSection(alias=record["alias"]))
 
@@ -142,7 +144,12 @@ def job_of(record: Mapping[str, Any]) -> Job:
         transform=_not_here,
         static=tuple(record["static"]),
         reject=dict.fromkeys(record["reject"], ""),
+        references=dict.fromkeys(_references(record), ()),
     )
+
+
+def _references(record: Mapping[str, Any]) -> dict[str, str]:
+    return dict(record.get("references", {}))
 
 
 def _not_here(*_: object) -> Any:
