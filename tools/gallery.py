@@ -37,7 +37,8 @@ It counts the bids of each auction in windows of ten seconds. Choose it for coun
 fixed time. Each window is written once, when it is complete, so later rows are dropped.""",
         "join": """\
 Each bid gets the category and the seller of its auction from a reference table. Choose it to add
-columns from a table that fits into memory. A bid without a match gets nulls.""",
+columns from a table that fits into memory. A bid without a match gets nulls. For larger tables, or
+in another processing type, use [`lookup()`](lookup.md).""",
         "deduplicate": """\
 An event that was published twice passes once. Choose it if your publisher repeats events and each
 has an id. Repeats that are further apart than `WITHIN` pass.""",

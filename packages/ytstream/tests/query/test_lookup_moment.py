@@ -154,6 +154,40 @@ def test_a_batch_that_runs_again_takes_a_new_moment(
     assert {(row["before"], row["after"]) for row in rows} == {(2, 2), (None, None)}
 
 
+@pytest.mark.parametrize(
+    ("method", "action"),
+    [
+        ("CommitTransaction", "lose_reply"),
+        ("CommitTransaction", "hang_up"),
+        ("LookupRows", "hang_up"),
+        ("LookupRows", "lose_reply"),
+    ],
+)
+def test_a_fault_leaves_rows_of_one_moment(
+    rewritten: Rewritten, spark: SparkSession, cluster: Running, method: str, action: str
+) -> None:
+    """Whether the batch happened or not, its rows are those of the moment in the ledger."""
+    stream = _stream(rewritten, spark)
+    stream.recover()
+    stream.send(300)
+    cluster.client.faults.add(method=method, action=action, times=1)
+    try:
+        stream.drain()
+    except Exception:  # the fault has ended the query, and a start continues
+        stream.drain()
+    rows, batches = _rows(stream), _batches(stream)
+    assert len(rows) == len({row["event_id"] for row in rows}) == 300
+    assert all(row["before"] == row["after"] for row in rows)
+    seen = [
+        found["version"]
+        for batch in batches
+        for found in stream.client.lookup_rows(
+            rewritten.path, [{"auction": 1_000}], timestamp=batch.timestamp
+        )
+    ]
+    assert seen == sorted({row["before"] for row in rows} - {None})
+
+
 def test_a_table_that_is_built_after_the_batch_began_fails_it(
     rewritten: Rewritten, spark: SparkSession, root: str
 ) -> None:
