@@ -29,6 +29,7 @@ SAMPLE = (
     "ytstream/tests/declaration/test_user_errors.py::test_what_needs_spark_at_an_import_is_refused_with_the_way_to_do_without[decorator]",
     "ytstream/tests/query/test_where_a_batch_begins.py::test_an_older_driver_moves_the_consumer_back[static-fixed]",
     "ytstream/tests/query/test_stall_watchdog.py::test_a_task_that_finishes_is_seen",
+    "ytstream/tests/query/test_lookup.py::test_operators_over_a_lookup[keys]",
     "ytstream/tests/rejected/test_rejected_rows.py::test_values_of_every_type_come_back_from_a_rejected_row",
     "ytstream/tests/declaration/test_checked_state.py::test_a_state_function_that_nothing_checks_is_refused",
     "ytstream/tests/rejected/test_limit.py::test_both_readings_take_the_batchs_time[fixed]",
@@ -39,6 +40,8 @@ SAMPLE = (
 #: A kill and a late commit with state, a queue that comes to a state, an older driver, a
 #: checkpoint on the disk, a maintenance, a long batch, a Spark that hangs.
 MORE = (
+    "ytstream/tests/query/test_lookup.py",
+    "ytstream/tests/query/test_lookup_moment.py",
     "ytstream/tests/connector/test_json_of.py::test_a_job_reads_json_of_its_column_everywhere[spyt]",
     "ytstream/tests/connector/test_json_of.py::test_a_text_of_the_raw_column_is_refused",
     "ytstream/tests/connector/test_json_of.py::test_a_job_that_calls_it_does_not_start_without_the_compiler",

@@ -104,6 +104,7 @@ def test_operators_over_a_lookup(
     assert all_.select(more("seller").alias("n")).filter("n > 0").count() == 900
 
 
+@pytest.mark.thorough
 def test_only_what_is_read_is_asked_for(
     references: JobReferences, spark: SparkSession, cluster: Running
 ) -> None:
@@ -142,6 +143,7 @@ KEYS: Mapping[str, tuple[Any, Any, Any]] = {
 
 
 @pytest.mark.parametrize("kind", [*KEYS])
+@pytest.mark.thorough
 def test_a_key_of_each_type(
     context_of: ContextOf, root: str, spark: SparkSession, kind: str
 ) -> None:
@@ -160,6 +162,7 @@ def test_a_key_of_each_type(
     assert [tuple(row) for row in found] == [(n, given.get((k, n))) for k, n in asked]
 
 
+@pytest.mark.thorough
 def test_values_that_a_key_cannot_have_find_nothing(
     context_of: ContextOf, root: str, spark: SparkSession
 ) -> None:
@@ -200,6 +203,7 @@ def test_values_that_a_key_cannot_have_find_nothing(
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_columns_come_as_a_queue_gives_them(
     context_of: ContextOf, root: str, spark: SparkSession
 ) -> None:
@@ -226,6 +230,7 @@ def test_columns_come_as_a_queue_gives_them(
     assert sorted(map(str, got)) == sorted(map(str, want))
 
 
+@pytest.mark.thorough
 def test_wide_rows_and_many_keys_are_bounded(
     context_of: ContextOf, root: str, spark: SparkSession, cluster: Running
 ) -> None:
@@ -251,6 +256,7 @@ def test_wide_rows_and_many_keys_are_bounded(
     assert 5 <= counts[1] <= 12  # 41 rows of 100,000 bytes make 4 MiB
 
 
+@pytest.mark.thorough
 def test_the_size_of_the_table_chooses(
     references: JobReferences, spark: SparkSession, cluster: Running
 ) -> None:
@@ -268,6 +274,7 @@ def test_the_size_of_the_table_chooses(
     assert "has more than 899 rows" in said
 
 
+@pytest.mark.thorough
 def test_without_the_compiler_keys_are_refused_in_words(
     references: JobReferences, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +288,7 @@ def test_without_the_compiler_keys_are_refused_in_words(
 
 
 @pytest.mark.parametrize("by", ["keys", "table"])
+@pytest.mark.thorough
 def test_what_a_batch_has_looked_up_is_looked_up_again(
     references: JobReferences, spark: SparkSession, by: str
 ) -> None:

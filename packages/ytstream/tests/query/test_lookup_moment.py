@@ -134,6 +134,7 @@ def test_both_lookups_of_a_batch_see_what_its_row_in_the_ledger_names(
     assert sum(batch.missing for batch in batches) == 2 * sum(r["before"] is None for r in rows)
 
 
+@pytest.mark.thorough
 def test_a_batch_that_runs_again_takes_a_new_moment(
     rewritten: Rewritten, spark: SparkSession
 ) -> None:
@@ -188,6 +189,7 @@ def test_a_fault_leaves_rows_of_one_moment(
     assert seen == sorted({row["before"] for row in rows} - {None})
 
 
+@pytest.mark.thorough
 def test_a_table_that_is_built_after_the_batch_began_fails_it(
     rewritten: Rewritten, spark: SparkSession, root: str
 ) -> None:
@@ -204,6 +206,7 @@ def test_a_table_that_is_built_after_the_batch_began_fails_it(
     assert len(_rows(stream)) == 300
 
 
+@pytest.mark.thorough
 def test_lookups_go_to_the_table_and_not_through_the_link(
     rewritten: Rewritten, spark: SparkSession, root: str, cluster: Running
 ) -> None:

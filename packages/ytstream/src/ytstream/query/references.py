@@ -122,12 +122,8 @@ class JobReferences:
         """
         name = lookup.reference
         by = self.at[name].by if name in self.at else lookup.by
-        if name in self.whole and by != KEYS:
-            return self.whole[name]
-        if name not in self.keyed and by != KEYS and self._read(name, by):
-            return self.whole[name]
-        if by == TABLE:  # and another call looks keys up
-            self._read(name, by)
+        is_open = by == TABLE or (by is None and name not in self.keyed)
+        if by != KEYS and (name in self.whole or (is_open and self._read(name, by))):
             return self.whole[name]
         self._use_keys(name)
         return None
