@@ -118,6 +118,8 @@ FIRST = (
 _STARTS = ("restart-raise", "restart-begin", "restart-open")
 #: What an object is for a class: a kind of files of a checkpoint, or a node with its attributes.
 _FILES = re.compile(r"(?:checkpoint/N/)?(state/.*_metadata|[^/@]+)")
+#: The folder of all variants: an object of the variant itself has a name without it.
+_FOREIGN = "home/"
 _STEPS = (*_STARTS, *(name.removeprefix("re") for name in _STARTS))
 #: The listing has no ledger: its batch is over with an entry of Spark's log and a commit of SPYT's.
 #: Its rows are in a transaction until then, or each write of them is.
@@ -297,7 +299,9 @@ def _stumbles(variant: Variant, points: Points) -> Iterator[Case]:
         is_beside = (
             point["place"] not in _STEPS and not point["is_write"] and is_http(point["method"])
         )
-        if not is_beside and "#" not in point["object"]:  # an id differs each time
+        # An id differs each time. A lane's JVM may still load the state of its former variant.
+        is_foreign = "#" in point["object"] or point["object"].startswith(_FOREIGN)
+        if not (is_beside or is_foreign):
             yield from (Case(variant, str(point["name"]), fault) for fault in _stumbles_at(point))
 
 

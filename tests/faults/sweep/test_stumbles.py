@@ -67,6 +67,11 @@ def test_a_job_with_state_meets_all_that_can_happen_to_a_request() -> None:
     assert {(f"{read}{which}", cases.REFUSED) for which in ("", "~middle", "~last")} <= met
 
 
+def test_no_request_of_another_variant_is_a_point() -> None:
+    """The recording has some: a lane plays several variants in one JVM."""
+    assert [case.name for case in EVERY if "/proof/" in case.point] == []
+
+
 def test_a_case_that_the_proof_leaves_out_is_played_by_its_name(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

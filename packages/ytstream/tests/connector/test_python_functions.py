@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,6 +17,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import LongType
 
 from ytstream import JobError
@@ -129,6 +131,33 @@ def test_a_large_integer_next_to_a_null_is_not_rounded(
             by(rows)
         return
     assert [row.n for row in by(rows).collect()] == [LARGE, None]
+
+
+def _largest(
+    key: tuple[int], frames: Iterable[pd.DataFrame], state: GroupState
+) -> Iterator[pd.DataFrame]:
+    numbers = pd.concat([frame["n"] for frame in frames])
+    state.update((len(numbers),))
+    yield pd.DataFrame({"n": [int(numbers.max())], "nulls": [int(numbers.isna().sum())]})
+
+
+def test_a_function_with_state_gets_a_large_integer_next_to_a_null(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    _integers(spark).select("k", "n").write.parquet(f"file://{tmp_path}/rows")
+    rows = spark.readStream.schema("k int, n bigint").parquet(f"file://{tmp_path}/rows")
+    found = rows.groupBy("k").applyInPandasWithState(
+        _largest, "n bigint, nulls int", "count int", "append", GroupStateTimeout.NoTimeout
+    )
+    query = (
+        found.writeStream.format("memory")
+        .queryName("with_state")
+        .option("checkpointLocation", f"file://{tmp_path}/checkpoint")
+        .trigger(once=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert [tuple(row) for row in spark.table("with_state").collect()] == [(LARGE, 1)]
 
 
 def test_a_function_that_expects_floats_fails_or_is_right(spark: SparkSession) -> None:
