@@ -95,6 +95,9 @@ class Job:
     #: REJECT of transform.py: a SQL condition on the columns of QUEUE for each reason. The first
     #: condition that is true sends the row to "rejected" instead of transform().
     reject: Mapping[str, str] = field(default_factory=dict)
+    #: WARN of transform.py: conditions as those of REJECT. Rows that meet one are counted under its
+    #: reason, and kept. A row counts under each condition that it meets.
+    warn: Mapping[str, str] = field(default_factory=dict)
     #: For jobs with state: what happens to rows that come behind the watermark. "reject" keeps each
     #: of them in "rejected", with the reason `late` and what it missed. "count" only counts them.
     late: str = COUNT
@@ -143,6 +146,11 @@ class Job:
     def rejects_late(self) -> bool:
         """Whether rows behind the watermark go to "rejected"."""
         return self.late == REJECT and self.kind.is_stateful
+
+    @property
+    def judges(self) -> bool:
+        """Whether a condition is evaluated on each row, or a row's position is kept."""
+        return self.rejects or bool(self.warn)
 
     @property
     def rejects(self) -> bool:

@@ -94,10 +94,11 @@ PANELS: Sequence[Panel] = (
         ), limit=REJECTED_SHARE,
     ),
     Panel(
-        "Rejected rows by reason, and rows without a time",
-        "Rejected rows are in the output `rejected`, with the row as JSON.",
+        "Rejected rows and warnings by reason, and rows without a time",
+        "Rejected rows are in the output `rejected`, with the row as JSON. Rows of WARN are kept.",
         "rowsps", (
             ("{{reason}} {{app}}", "rate(ytstream_rows_rejected_total{SELF}[15m])"),
+            ("warned: {{reason}} {{app}}", "rate(ytstream_rows_warned_total{SELF}[15m])"),
             ("no time {{app}}", "rate(ytstream_rows_without_event_time_total{SELF}[15m])"),
         ),
     ),

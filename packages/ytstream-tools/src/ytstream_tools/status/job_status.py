@@ -1,6 +1,6 @@
 """Where the job is, as one value: read from queues, ledger and Cypress, without a driver."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -96,6 +96,8 @@ class FinishedBatch:
     without_time: int = 0
     #: Name of a reference -> what lookup() has read of it.
     lookups: Mapping[str, LookedUp] = field(default_factory=dict)
+    #: Reason -> rows that WARN has counted.
+    warned: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_late_kept(self) -> bool:
@@ -220,11 +222,12 @@ class JobStatus:
     @property
     def rejected(self) -> Mapping[str, int]:
         """The rows that REJECT kept out of the batches that were looked at, by reason."""
-        found: dict[str, int] = {}
-        for batch in self.batches:
-            for reason, rows in batch.rejected.items():
-                found[reason] = found.get(reason, 0) + rows
-        return found
+        return _sum(batch.rejected for batch in self.batches)
+
+    @property
+    def warned(self) -> Mapping[str, int]:
+        """The rows that WARN counted in the batches that were looked at, by reason."""
+        return _sum(batch.warned for batch in self.batches)
 
     @property
     def late(self) -> int:
@@ -236,6 +239,14 @@ class JobStatus:
         """Whether the last late rows went to `rejected`."""
         late = [batch for batch in self.batches if batch.late]
         return bool(late) and late[-1].is_late_kept
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for by_reason in counts:
+        for reason, rows in by_reason.items():
+            found[reason] = found.get(reason, 0) + rows
+    return found
 
 
 def read(context: JobContext) -> JobStatus:
@@ -293,6 +304,7 @@ def done(row: LedgerRow) -> FinishedBatch:
         ledger_rows.limit_of(row),
         ledger_rows.without_time_of(row),
         ledger_rows.lookups_of(row),
+        ledger_rows.warned_of(row),
     )
 
 

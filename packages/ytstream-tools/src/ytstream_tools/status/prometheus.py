@@ -42,6 +42,7 @@ HELP: Mapping[str, str] = {
     "ytstream_rows_read_total": "Rows that batches have read.",
     "ytstream_rows_written_total": "Rows that batches have written, by output.",
     "ytstream_rows_rejected_total": "Rejected rows, by reason.",
+    "ytstream_rows_warned_total": "Rows that WARN counts, by reason. They are not rejected.",
     "ytstream_rows_late_total": "Rows behind the watermark: in `rejected`, or in no output.",
     "ytstream_rows_without_event_time_total": "Rows without an event time, not kept out by REJECT.",
     "ytstream_lookup_rows_total": "Rows with a key that lookup() has looked up, by reference.",
@@ -124,6 +125,8 @@ def _of_batches(context: JobContext, found: JobStatus) -> Iterator[Sample]:
     # A reason appears before its first row, so that the first one is an increase.
     for reason in dict.fromkeys((*job.reject, *totals.rejected)):
         yield "ytstream_rows_rejected_total", {"reason": reason}, totals.rejected.get(reason, 0)
+    for reason in dict.fromkeys((*job.warn, *totals.warned)):
+        yield "ytstream_rows_warned_total", {"reason": reason}, totals.warned.get(reason, 0)
     if job.kind.is_stateful:
         yield "ytstream_rows_late_total", {}, totals.late
         yield "ytstream_rows_without_event_time_total", {}, totals.without_time

@@ -89,6 +89,7 @@ def _batch(one: FinishedBatch) -> Mapping[str, Any]:
         "rows_read": one.read,
         "rows_written": dict(one.written),
         "rejected": dict(one.rejected),
+        "warned": dict(one.warned),
         "late": one.late,
         "without_event_time": one.without_time,
         "lookups": {name: _lookups(used) for name, used in one.lookups.items()},

@@ -103,9 +103,10 @@ def _batches(context: JobContext, found: JobStatus) -> Iterator[str]:
             f"late in the last {counted(len(found.batches), 'batch')}: {rows}, "
             f"{100 * rows / max(read, 1):.1f}% of the rows read; they are {where}"
         )
-    if found.rejected:
-        reasons = [f"{rows} {reason}" for reason, rows in sorted(found.rejected.items())]
-        yield f"rejected in the last {counted(len(found.batches), 'batch')}: {', '.join(reasons)}"
+    for word, counts in (("rejected", found.rejected), ("warned of", found.warned)):
+        if counts:
+            reasons = [f"{rows} {reason}" for reason, rows in sorted(counts.items())]
+            yield f"{word} in the last {counted(len(found.batches), 'batch')}: {', '.join(reasons)}"
 
 
 def _lookups(batches: Sequence[FinishedBatch]) -> Iterator[str]:

@@ -118,7 +118,7 @@ def _run(
             .parquet(f"file://{folder}/in/*")
         )
         events = tagged(stream, context)
-        rows = outputs.transformed(passed(events) if context.job.rejects else events)
+        rows = outputs.transformed(passed(events) if context.job.judges else events)
         query = (
             into(rows.writeStream)
             .outputMode(context.job.kind.output_mode)

@@ -159,7 +159,7 @@ def output_frames(
     given = GivenReferences(spark, context, references or {})
     job, outputs, rows = context.job, OutputFrames(context, reference, given), [*rows]
     events = tagged(events_frame(spark, context, rows), context)
-    made = outputs.split(outputs.transformed(tagging.passed(events) if job.rejects else events))
+    made = outputs.split(outputs.transformed(tagging.passed(events) if job.judges else events))
     return {**made, **rejected_frames(spark, context, rows)}
 
 
@@ -174,7 +174,7 @@ def sample_outputs(
     given = GivenReferences(spark, context, references or {})
     outputs = OutputFrames(context, reference, given)
     events = tagged(events_frame(spark, context, rows), context)
-    passed = tagging.passed(events) if context.job.rejects else events
+    passed = tagging.passed(events) if context.job.judges else events
     made = outputs.split(outputs.transformed(passed))
     found = {name: output_rows(context, frame, name) for name, frame in made.items()}
     return {**found, **_rejected(context, events)}
@@ -216,7 +216,7 @@ def rejected_frames(
 
 def tagged(events: DataFrame, context: JobContext) -> DataFrame:
     """Return ``events`` with the reason to reject each row, if the job rejects any."""
-    if not context.job.rejects:
+    if not context.job.judges:
         return events
     place = {inner: F.lit(0).cast("long") for inner in INNER_POSITION.values()}
     return tagging.tagged(events.withColumns(place), context)

@@ -30,6 +30,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
         retention.remarks(context.client, context.settings),
         capacity.remarks(context),
         reject_conditions.remarks(context.job.reject, context.settings.spark_confs),
+        reject_conditions.remarks(context.job.warn, context.settings.spark_confs, "WARN"),
     ):
         print(f"remark: {remark}")
     if cluster_spark.is_told(context.client, context.settings):

@@ -1,4 +1,4 @@
-"""What the SQL conditions of REJECT say in their texts, without Spark."""
+"""What the SQL conditions of REJECT and WARN say in their texts, without Spark."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,14 +17,16 @@ _MEANT = re.compile(r"""\\[\\'"%_]""")
 RAW_BY_DEFAULT = "spark.sql.parser.escapedStringLiterals"
 
 
-def remarks(reject: Mapping[str, str], spark_confs: Mapping[str, str]) -> Iterator[str]:
+def remarks(
+    conditions: Mapping[str, str], spark_confs: Mapping[str, str], name: str = "REJECT"
+) -> Iterator[str]:
     """Yield a remark for each literal whose backslashes Spark takes for escapes."""
     if spark_confs.get(RAW_BY_DEFAULT, "").lower() == "true":
         return
-    for reason, condition in reject.items():
+    for reason, condition in conditions.items():
         for found in _TOKENS.finditer(condition):
             if "\\" in _MEANT.sub("", literal := found["literal"] or ""):
                 yield (
-                    f"REJECT[{reason!r}]: Spark takes the backslash in {literal} for an escape, so "
+                    f"{name}[{reason!r}]: Spark takes the backslash in {literal} for an escape, so "
                     f"a regular expression loses it; write r{literal}"
                 )

@@ -68,9 +68,12 @@ def _of_reject(job: Job) -> Iterator[str]:
         yield f"processing {job.processing} keeps no state, so no row is late: leave out late"
     if LATE in job.reject and job.rejects_late:
         yield f"REJECT[{LATE!r}]: rows behind the watermark have this reason, choose another one"
-    for reason, condition in job.reject.items():
-        if not (_is_line(reason) and isinstance(condition, str) and condition.strip()):
-            yield f"REJECT[{reason!r}]: wanted one line as the reason and a SQL condition"
+    for name, conditions in (("REJECT", job.reject), ("WARN", job.warn)):
+        for reason, condition in conditions.items():
+            if not (_is_line(reason) and isinstance(condition, str) and condition.strip()):
+                yield f"{name}[{reason!r}]: wanted one line as the reason and a SQL condition"
+    if both := sorted({*job.reject} & {*job.warn}):
+        yield f"REJECT and WARN have the same reason: {', '.join(both)}"
 
 
 def _of_static(job: Job) -> Iterator[str]:
@@ -158,8 +161,9 @@ def _of_kinds(job: Job) -> Iterator[str]:
             yield f"{name}={columns!r}: wanted a list"
     if job.late not in (COUNT, REJECT):
         yield f'late={job.late!r}: wanted "{COUNT}" or "{REJECT}"'
-    if not isinstance(job.reject, Mapping):
-        yield "reject: wanted a dict of reasons and SQL conditions"
+    for name in ("reject", "warn"):
+        if not isinstance(getattr(job, name), Mapping):
+            yield f"{name}: wanted a dict of reasons and SQL conditions"
     if not (isinstance(job.static, tuple | list) and all(map(_is_line, job.static))):
         yield f"static={job.static!r}: wanted a tuple of names of outputs"
     if not isinstance(job.outputs, Mapping):

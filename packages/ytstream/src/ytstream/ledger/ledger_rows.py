@@ -69,6 +69,8 @@ class Totals:
     without_time: int = 0
     #: Name of a reference -> what was looked up in it.
     lookups: Mapping[str, LookupTotals] = field(default_factory=dict)
+    #: Reason -> rows that WARN has counted.
+    warned: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,8 @@ class BatchRow:
     without_time: int = 0
     #: Name of a reference -> what was looked up in it.
     lookups: Mapping[str, LookedUp] = field(default_factory=dict)
+    #: Reason -> rows that WARN has counted.
+    warned: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
@@ -194,6 +198,7 @@ def added(totals: Totals, done: BatchRow) -> Totals:
         totals.seconds + (done.ended - done.started).total_seconds(),
         totals.without_time + done.without_time,
         {**totals.lookups, **{n: _more(totals.lookups, n, one) for n, one in done.lookups.items()}},
+        _sums(totals.warned, done.warned),
     )
 
 
@@ -305,6 +310,12 @@ def lookups_of(row: Mapping[str, Any]) -> Mapping[str, LookedUp]:
 def _looked_up(one: Mapping[str, Any]) -> LookedUp:
     by, table, *figures = (one[field.name] for field in fields(LookedUp))
     return LookedUp(str(by), str(table), *map(int, figures))
+
+
+def warned_of(row: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return how many rows of a batch WARN has counted, by reason."""
+    state = row["state"]
+    return _counts(state.get("warned", {})) if isinstance(state, Mapping) else {}
 
 
 def ranges_of(row: Mapping[str, Any]) -> Mapping[str, Mapping[int, tuple[int, int]]]:
@@ -481,6 +492,7 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         **(
             {"lookups": {n: asdict(one) for n, one in done.lookups.items()}} if done.lookups else {}
         ),
+        **({"warned": dict(done.warned)} if any(done.warned.values()) else {}),
     }
     return {
         "kind": "batch",
@@ -535,6 +547,7 @@ def _totals(found: Mapping[str, Any]) -> Totals:
             )
             for name, one in found.get("lookups", {}).items()
         },
+        _counts(found.get("warned", {})),
     )
 
 

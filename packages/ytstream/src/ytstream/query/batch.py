@@ -52,7 +52,7 @@ from ..recovery import spark_logs
 from ..recovery.epoch import Epoch, verify_epoch
 from ..rejected.kept_late_rows import KeptLateRows, LateRowsReader
 from ..rejected.late_rows import LateRows, late_rows
-from ..rejected.limit import SkippedRows, rejected, verify_late_limit, verify_limit
+from ..rejected.limit import SkippedRows, rejected, verify_late_limit, verify_limit, warned
 from ..rejected.rows_without_time import RowsWithoutTime, rows_without_time
 from ..rejected.writer import RejectedRowsWriter
 from ..spark import state_metrics
@@ -330,7 +330,7 @@ class Batch:
             without_time = rows_without_time(batch.rows, batch.plan, self.tablets.java)
         return SkippedRows(
             rejected(metrics.rejected, job), late.count, self.keeps_late, without_time.count,
-            without_time.dropped, late.watermark, late.newest,
+            without_time.dropped, late.watermark, late.newest, warned(metrics.rejected, job),
         )  # fmt: skip
 
     def _counted_late(self, batch: MicroBatch) -> LateRows:
@@ -392,6 +392,7 @@ class Batch:
             pairs, written, batch.started, datetime.now(UTC), tables, skipped.late,
             dict(skipped.rejected or {}), self.pace.rows if self.pace else 0, skipped.without_time,
             self._looked_up(number),
+            dict(skipped.warned),
         )  # fmt: skip
         rows, store = _state(batch) if job.kind.is_stateful else (None, None)
         after = batch_commit.moved(verified.head, number, verified.planned, rows, store)

@@ -45,6 +45,8 @@ class BatchReport:
             for name, one in done.lookups.items()
             if one.rows
         ]
+        if reasons := [f"{rows:,} {reason}" for reason, rows in done.warned.items() if rows]:
+            parts.append(f"warned {', '.join(reasons)}")
         if (rows := self.lag(queues, most)) is not None:
             parts.append(f"lag {rows:,}")
         parts.append(f"{seconds:.2f} s")

@@ -81,10 +81,10 @@ def flow_of(
     references = references or JobReferences(spark, context)
     outputs = OutputFrames(context, reference, references)
     arrived = events(spark, context)
-    if job.rejects:
+    if job.judges:
         arrived = tagging.tagged(arrived, context)
         guarantee.admit(arrived, settings)
-    rows = outputs.transformed(tagging.passed(arrived) if job.rejects else arrived)
+    rows = outputs.transformed(tagging.passed(arrived) if job.judges else arrived)
     _verify_plan(rows, context)
     guarantee.admit(rows, settings)
     if job.split is None:

@@ -16,7 +16,7 @@ from ..cluster import operation
 from ..cluster.client import Client, plain
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
-from ..job import Job, JobContext
+from ..job import COUNT, Job, JobContext
 from ..settings.job_settings import Settings
 from ..settings.submit_section import SubmitSection
 from ..version import __version__
@@ -33,7 +33,7 @@ _VERSION = 1
 _STARTS, _PERIOD = 200, timedelta(days=1)
 _PLAIN = (
     "proxy", "consumer", "checkpoint", "ledger", "reference", "max_rows_per_partition", "pool",
-    "proxy_role", "runbook_url", "account", "tablet_cell_bundle",
+    "proxy_role", "runbook_url", "account", "tablet_cell_bundle", "late_limit",
 )  # fmt: skip
 
 
@@ -67,6 +67,8 @@ def record_of(
         "outputs": dict(settings.outputs),
         "static": [*job.static],
         "reject": [*job.reject],
+        "warn": [*job.warn],
+        "late": job.late,
         "queues": [*settings.queues],
         "references": dict(settings.references),
         "alias": settings.alias,
@@ -145,6 +147,8 @@ def job_of(record: Mapping[str, Any]) -> Job:
         static=tuple(record["static"]),
         reject=dict.fromkeys(record["reject"], ""),
         references=dict.fromkeys(_references(record), ()),
+        warn=dict.fromkeys(record.get("warn", ()), ""),
+        late=str(record.get("late", COUNT)),
     )
 
 

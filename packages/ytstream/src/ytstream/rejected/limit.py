@@ -37,6 +37,8 @@ class SkippedRows:
     #: 1970; None: not known.
     watermark: int | None = None
     newest: int | None = None
+    #: Reason -> rows that WARN has counted. They are not skipped.
+    warned: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -63,6 +65,12 @@ def rejected(figures: Sequence[Any] | None, job: Job) -> dict[str, int] | None:
     if figures is None:
         return None
     return {reason: int(count) for reason, count in zip(job.reject, figures, strict=False)}
+
+
+def warned(figures: Sequence[Any] | None, job: Job) -> dict[str, int]:
+    """Return reason -> rows, out of what WARN has observed behind the counts of REJECT."""
+    counts = [] if figures is None else figures[len(job.reject) :]
+    return {reason: int(count) for reason, count in zip(job.warn, counts, strict=False)}
 
 
 def verify_late_limit(found: SkippedRows, read: int, limit: float | None) -> None:

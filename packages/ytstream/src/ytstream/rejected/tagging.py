@@ -35,19 +35,25 @@ _RUNNING_CLOCKS = ("Now", "CurrentTime")
 def tagged(events: DataFrame, context: JobContext) -> DataFrame:
     """Return ``events`` with the reason to reject each row, null for rows that pass.
 
-    Each reason is counted (``observe``), and the log tells the counts; with the runtime's own
-    connector the lines of collected.py are behind them. Spark puts the batch's time in the place of
-    current_timestamp(). Raises JobError for a text that is not a condition, or one that may judge
+    Each reason of REJECT and WARN is counted (``observe``), and the log tells the counts; with the
+    runtime's own connector the lines of collected.py are behind them. Spark puts the batch's time
+    in the place of current_timestamp(). Raises JobError for a text that is not a condition, or one that may judge
     one row in two ways.
     """
     job = context.job
-    for reason, condition in job.reject.items():
-        _verify_condition(events, job, reason, condition)
+    for name, conditions in (("REJECT", job.reject), ("WARN", job.warn)):
+        for reason, condition in conditions.items():
+            _verify_condition(events, job, f"{name}[{reason!r}] in transform.py", condition)
     rows, spark = events.withColumn(REASON, _reason(job)), events.sparkSession
-    if not job.reject:  # a mark in the plan for late rows
-        return rows.observe(REJECTED, F.count(F.lit(1)).alias("rows"))
-    counts = (F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject)
-    if in_use(spark, context.settings)[0] != OWN:
+    is_kept = F.col(REASON).isNull()
+    counts = [
+        *(F.count(F.when(F.col(REASON) == reason, 1)).alias(reason) for reason in job.reject),
+        *(F.count(F.when(is_kept & F.expr(f"({text})"), 1)).alias(reason)
+          for reason, text in job.warn.items()),
+    ]  # fmt: skip
+    if not counts:  # a mark in the plan for late rows
+        counts = [F.count(F.lit(1)).alias("rows")]
+    if not job.reject or in_use(spark, context.settings)[0] != OWN:
         return rows.observe(REJECTED, *counts)
     row = StructType([events.schema[column.name] for column in job.queue_columns])
     queues = context.settings.queues
@@ -100,8 +106,7 @@ def _reason(job: Job) -> Expression:
     return F.coalesce(*reasons, F.lit(None).cast("string"))
 
 
-def _verify_condition(events: DataFrame, job: Job, reason: str, condition: str) -> None:
-    name = f"REJECT[{reason!r}] in transform.py"
+def _verify_condition(events: DataFrame, job: Job, name: str, condition: str) -> None:
     try:
         with any_columns.prepared(events.sparkSession, job, name, ErrorCode.REJECT):
             chosen = events.select(F.expr(condition).alias("wanted"))

@@ -79,9 +79,10 @@ class RejectedRowsWriter:
         self, figures: Sequence[Any] | None, counts: Mapping[str, int] | None, planned: Ranges
     ) -> list[collected.Collected] | None:
         """Return the rejected rows that the query has collected; None where it has not."""
-        if figures is None or not counts or len(figures) == len(counts):
+        observed = len(counts or ()) + len(self.context.job.warn)
+        if figures is None or not counts or len(figures) == observed:
             return None
-        lines = compile_java.lines_observed(self.tablets.java, str(figures[len(counts)]))
+        lines = compile_java.lines_observed(self.tablets.java, str(figures[observed]))
         queues = self.context.settings.queues
         return None if lines is None else collected.rows_of(lines, counts, planned, queues)
 
