@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.helpers import unconnected
 from tests.support.status_steps import NOW
-from ytstream.ledger.ledger_rows import Head
+from ytstream.ledger.ledger_rows import BatchTimes, Head, StoreFigures
 from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools.status.job_status import (
     FinishedBatch,
@@ -113,6 +113,46 @@ def test_a_job_with_a_core_for_each_tablet_is_told_where_the_time_is() -> None:
     assert name == "behind"
     assert "a batch takes 5.0 s" in said
     assert "raise `executors`" not in said
+
+
+STORE = StoreFigures(10**6, 10**7, 14_000)
+
+
+@pytest.mark.parametrize(
+    ("times", "store", "cause", "figures"),
+    [
+        (BatchTimes(4_000, 300, 20, 200), None, "transform",
+         ("of the 5.0 s of a batch, 4.0 s go into reading", "transform(), 0.3 s into writes")),
+        (BatchTimes(1_000, 2_000, 20, 900), None, "writes",
+         ("2.0 s go into waiting for writes, and 0.9 s into the commit",)),
+        (BatchTimes(2_000, 1_500, 800, 900), None, "requests",
+         ("two small requests of a batch", "take 0.8 s")),
+        (BatchTimes(4_000, 300, 20, 200), STORE, "store",
+         ("spent 14.0 s in the state store, with 4 of them at a time", "the state has 90000 rows")),
+        (BatchTimes(2_000, 1_000, 20, 200), None, "behind", ("a batch takes 5.0 s",)),
+        (None, STORE, "store", ("14.0 s in the state store",)),
+    ],
+)  # fmt: skip
+def test_a_busy_job_is_told_which_part_of_a_batch_is_slow(
+    times: BatchTimes | None, store: StoreFigures | None, cause: str, figures: Sequence[str]
+) -> None:
+    submit = SubmitSection(executors=2, executor_cores=2)
+    batches = [replace(one, times=times) for one in _batches(LIMIT, 5.0, 5.1)]
+    found = _facts([76_000] * 4, batches, submit=submit)
+    assert found.status is not None
+    assert found.head is not None
+    head = replace(found.head, store=store, state_rows=90_000)
+    found = replace(found, status=replace(found.status, head=head))
+    name, said = _first(found)
+    assert name == cause
+    assert all(figure in said for figure in figures), said
+
+
+def test_fast_batches_are_not_told_of_their_parts() -> None:
+    """They wait for the trigger: what is cut comes first, whatever takes their time."""
+    times = BatchTimes(650, 10, 5, 20)
+    batches = [replace(one, times=times) for one in _batches(LIMIT, 0.7, 5.0)]
+    assert _first(_facts([76_000] * 4, batches))[0] == "cut"
 
 
 def test_the_figures_are_those_of_the_ledger() -> None:

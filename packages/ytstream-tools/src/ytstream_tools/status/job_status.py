@@ -15,7 +15,7 @@ from ytstream.cluster.operation import Operation, Run
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.batch_history import LedgerRow
-from ytstream.ledger.ledger_rows import Head, LookedUp, StoreFigures
+from ytstream.ledger.ledger_rows import BatchTimes, Head, LookedUp, StoreFigures
 from ytstream.ledger.offsets import Queue
 from ytstream.provisioning import retention
 from ytstream.recovery import completeness, spark_logs, staging, stop_request
@@ -98,6 +98,8 @@ class FinishedBatch:
     lookups: Mapping[str, LookedUp] = field(default_factory=dict)
     #: Reason -> rows that WARN has counted.
     warned: Mapping[str, int] = field(default_factory=dict)
+    #: How long its parts took; None: an older version ran it.
+    times: BatchTimes | None = None
 
     @property
     def is_late_kept(self) -> bool:
@@ -305,6 +307,7 @@ def done(row: LedgerRow) -> FinishedBatch:
         ledger_rows.without_time_of(row),
         ledger_rows.lookups_of(row),
         ledger_rows.warned_of(row),
+        ledger_rows.times_of(row),
     )
 
 

@@ -89,6 +89,7 @@ def _batch(one: FinishedBatch) -> Mapping[str, Any]:
         "rows_read": one.read,
         "rows_written": dict(one.written),
         "rejected": dict(one.rejected),
+        "times": asdict(one.times) if one.times is not None else None,
         "warned": dict(one.warned),
         "late": one.late,
         "without_event_time": one.without_time,

@@ -1,10 +1,11 @@
 """How fast a job reads what arrives: measured from its status before `why` gives advice."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from statistics import median
 
+from ytstream.ledger.ledger_rows import BatchTimes
 from ytstream.settings.job_settings import Settings
 
 from ..status.job_status import FinishedBatch, JobStatus, PartitionStatus
@@ -41,6 +42,8 @@ class Backlog:
     largest: PartitionStatus
     is_in_one_tablet: bool
     tablets: int
+    #: How long the parts of a batch take; None: an older version wrote the last batches.
+    times: BatchTimes | None = None
 
     @property
     def is_cut(self) -> bool:
@@ -93,7 +96,19 @@ def backlog_of(status: JobStatus, settings: Settings) -> Backlog | None:
         largest=largest,
         is_in_one_tablet=status.is_in_one_tablet,
         tablets=len(status.partitions),
+        times=_times(batches),
     )
+
+
+def _times(batches: Sequence[FinishedBatch]) -> BatchTimes | None:
+    known = [asdict(one.times) for one in batches if one.times is not None]
+    if len(known) < len(batches):
+        return None
+    # The first batch of a process does not know of a commit.
+    columns = {
+        name: [one[name] for one in known if one[name] or name != "commit"] for name in known[0]
+    }
+    return BatchTimes(**{name: round(median(found or [0])) for name, found in columns.items()})
 
 
 def _of_this_epoch(status: JobStatus) -> Sequence[FinishedBatch]:

@@ -103,6 +103,14 @@ def write(
     )
 
 
+def seconds_written(java: Java) -> float:
+    """Return how long this thread's writes have waited for the cluster since the last call.
+
+    Only our own connector knows: tasks compute their rows while they write them.
+    """
+    return float(java[f"{OUTPUT}.take"]()[1]) / 1e9
+
+
 def gather(execution: Any, tasks: int) -> None:
     """Say that so many tasks read all ranges of a batch: each asks for its next ones ahead."""
     leaves = (leaf for leaf in each(execution.logical().collectLeaves()) if leaf.isStreaming())

@@ -144,6 +144,17 @@ def progress_since(query: StreamingQuery, time: str) -> list[dict[str, Any]]:
     return found
 
 
+def commit_milliseconds(query: StreamingQuery, batch: int) -> int:
+    """Return how long a query took to commit a batch that it has just ended; 0: not known."""
+    told = query._jsq.lastProgress()
+    facts = json.loads(told.json()) if told is not None else {}
+    spent = facts.get("durationMs", {})
+    if facts.get("batchId") != batch or "addBatch" not in spent:
+        return 0
+    before = ("latestOffset", "getBatch", "walCommit", "queryPlanning", "addBatch")
+    return max(0, int(spent.get("triggerExecution", 0)) - sum(int(spent.get(n, 0)) for n in before))
+
+
 def free(checkpointed: DataFrame) -> None:
     """Remove the blocks of a local checkpoint.
 

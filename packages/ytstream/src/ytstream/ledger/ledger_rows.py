@@ -147,6 +147,20 @@ class LookedUp:
 
 
 @dataclass(frozen=True)
+class BatchTimes:
+    """How long the parts of one batch took, in milliseconds."""
+
+    #: Reading and computing its rows; with SPYT's connector also writing them.
+    transform: int = 0
+    #: Waiting for the cluster while it wrote them.
+    write: int = 0
+    #: Asking the ledger and the consumer where the job is: two small requests.
+    verify: int = 0
+    #: Of the batch before: writing its row of the ledger, and its commit. 0: not known.
+    commit: int = 0
+
+
+@dataclass(frozen=True)
 class BatchRow:
     """The rows and the times of one batch."""
 
@@ -171,6 +185,8 @@ class BatchRow:
     lookups: Mapping[str, LookedUp] = field(default_factory=dict)
     #: Reason -> rows that WARN has counted.
     warned: Mapping[str, int] = field(default_factory=dict)
+    #: None: an older version wrote the row.
+    times: BatchTimes | None = None
 
     @property
     def read(self) -> int:
@@ -310,6 +326,12 @@ def lookups_of(row: Mapping[str, Any]) -> Mapping[str, LookedUp]:
 def _looked_up(one: Mapping[str, Any]) -> LookedUp:
     by, table, *figures = (one[field.name] for field in fields(LookedUp))
     return LookedUp(str(by), str(table), *map(int, figures))
+
+
+def times_of(row: Mapping[str, Any]) -> BatchTimes | None:
+    """Return how long the parts of a batch took; None for an old row."""
+    found = row["state"].get("times") if isinstance(row["state"], Mapping) else None
+    return None if found is None else BatchTimes(**{str(n): int(ms) for n, ms in found.items()})
 
 
 def warned_of(row: Mapping[str, Any]) -> Mapping[str, int]:
@@ -493,6 +515,7 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
             {"lookups": {n: asdict(one) for n, one in done.lookups.items()}} if done.lookups else {}
         ),
         **({"warned": dict(done.warned)} if any(done.warned.values()) else {}),
+        **({"times": asdict(done.times)} if done.times is not None else {}),
     }
     return {
         "kind": "batch",

@@ -25,10 +25,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from ..cluster.client import cluster_name, explanation, first_line
+from ..connector import choose_connector
 from ..connector.callback import Callback
-from ..connector.choose_connector import set_pace, skip_pauses
+from ..connector.choose_connector import seconds_written, set_pace, skip_pauses
 from ..connector.key_lookup import looked_up_in
-from ..connector.pyspark_internals import of_execution
+from ..connector.pyspark_internals import commit_milliseconds, of_execution
 from ..connector.spark_batch import planned_by
 from ..connector.spark_plan import metrics
 from ..connector.spyt import opened_transaction
@@ -38,7 +39,14 @@ from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..ledger import batch_commit, ledger_rows, positions
 from ..ledger.batch_row_ranges import Ranges, ranges
-from ..ledger.ledger_rows import BatchRow, Head, LookedUp, StoreFigures, batch_name
+from ..ledger.ledger_rows import (
+    BatchRow,
+    BatchTimes,
+    Head,
+    LookedUp,
+    StoreFigures,
+    batch_name,
+)
 from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
 from ..ledger.queue_layout import QueueLayout
@@ -55,6 +63,7 @@ from ..rejected.late_rows import LateRows, late_rows
 from ..rejected.limit import SkippedRows, rejected, verify_late_limit, verify_limit, warned
 from ..rejected.rows_without_time import RowsWithoutTime, rows_without_time
 from ..rejected.writer import RejectedRowsWriter
+from ..settings.job_settings import OWN
 from ..spark import state_metrics
 from ..spark.spark_errors import cause
 from .batch_log import BatchReport
@@ -65,6 +74,7 @@ from .pace import Pace
 from .read_audit import audit, verify_queues
 from .references import JobReferences
 from .stop_signal import StopSignal
+from .stopwatch import Stopwatch
 
 _START_SECONDS = 60.0
 #: Answers of the cluster that no retry changes.
@@ -100,6 +110,8 @@ class VerifiedBatch:
     head: Head
     #: The rows that it has to read and does read.
     planned: Ranges
+    #: How long the cluster took to say where the job is.
+    milliseconds: int = 0
 
 
 @dataclass(frozen=True)
@@ -149,6 +161,8 @@ class Batch:
     outcomes: BatchOutcomes = field(default_factory=dict)
     _tasks: TaskCoalescing = field(default_factory=TaskCoalescing)
     _callback: Callback | None = None
+    #: How long the last batch took to enter itself into the ledger, in milliseconds.
+    _recorded: int = 0
 
     @cached_property
     def cluster(self) -> str:
@@ -219,21 +233,35 @@ class Batch:
         """
         if self.closing.is_set():  # under a backlog Spark leaves no time between two batches
             raise ClosedError(f"batch {self._name(number)} is left for the next start")
-        batch = self._handed_over(rows, number)
+        batch, watch = self._handed_over(rows, number), Stopwatch()
         verifying = self.tablets.beside.submit(self._verify, batch)
         if not self._is_undone_whole:
             verifying.result()
+            watch.lap()
         try:
             written, audited = self._write(batch, verifying)
         finally:  # the error of the verification says more than one of the write
             verified = verifying.result()
         audited = audited or self._audit(batch, verified)
         skipped = self._write_rejected(batch, verified, audited)
+        times = self._times(batch, verified, watch.lap())
         layouts = self._verify_queues(batch, verified)  # after the last row was read
         verified = replace(verified, head=replace(verified.head, layouts=layouts))
-        report = self._record(batch, verified, {**audited.metrics.written, **written}, skipped)
+        watch.lap()
+        written = {**audited.metrics.written, **written}
+        report = self._record(batch, verified, written, skipped, times)
+        self._recorded = watch.lap()
         self._set_pace(batch, verified.planned)
         return report
+
+    def _times(self, batch: MicroBatch, verified: VerifiedBatch, work: int) -> BatchTimes:
+        """Return how long the parts of a batch took that has worked for so many milliseconds."""
+        context, spark = self.context, batch.rows.sparkSession
+        is_own = choose_connector.in_use(spark, context.settings)[0] == OWN
+        write = round(1000 * seconds_written(self.tablets.java)) if is_own else 0
+        before = commit_milliseconds(self._started, batch.number - 1)
+        commit = before + self._recorded if before else 0
+        return BatchTimes(max(0, work - write), write, verified.milliseconds, commit)
 
     def _handed_over(self, rows: DataFrame, number: int) -> MicroBatch:
         started = datetime.now(UTC)
@@ -253,14 +281,16 @@ class Batch:
         return context.guarantee.in_transaction and not context.job.kind.is_stateful
 
     def _verify(self, batch: MicroBatch) -> VerifiedBatch:
+        watch = Stopwatch()
         transaction, queues = batch.transaction, self.context.settings.queues
         select = transaction.select if transaction else self.context.client.select_rows
         head = self._verified_head(select, batch.number)
+        spent = watch.lap()
         self.stop.hear(head, self.epoch)
         ends = spark_logs.by_queue(batch.ends, len(queues))
         planned = ranges(batch.name, queues, head.ends, ends)
         verify_start(batch.name, planned, reads(batch.plan))
-        return VerifiedBatch(head, planned)
+        return VerifiedBatch(head, planned, spent)
 
     def _verified_head(self, select: Select, number: int) -> Head:
         return verify_head(self.context, select, self.epoch, self.cluster, number)
@@ -377,6 +407,7 @@ class Batch:
         verified: VerifiedBatch,
         written: Mapping[str, int],
         skipped: SkippedRows,
+        times: BatchTimes,
     ) -> BatchReport:
         """Write the head and the batch's row: into SPYT's transaction, or into one of their own."""
         job, path, number = self.context.job, self.context.settings.ledger, batch.number
@@ -392,7 +423,7 @@ class Batch:
             pairs, written, batch.started, datetime.now(UTC), tables, skipped.late,
             dict(skipped.rejected or {}), self.pace.rows if self.pace else 0, skipped.without_time,
             self._looked_up(number),
-            dict(skipped.warned),
+            dict(skipped.warned), times,
         )  # fmt: skip
         rows, store = _state(batch) if job.kind.is_stateful else (None, None)
         after = batch_commit.moved(verified.head, number, verified.planned, rows, store)

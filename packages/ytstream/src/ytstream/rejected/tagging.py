@@ -37,8 +37,8 @@ def tagged(events: DataFrame, context: JobContext) -> DataFrame:
 
     Each reason of REJECT and WARN is counted (``observe``), and the log tells the counts; with the
     runtime's own connector the lines of collected.py are behind them. Spark puts the batch's time
-    in the place of current_timestamp(). Raises JobError for a text that is not a condition, or one that may judge
-    one row in two ways.
+    in the place of current_timestamp(). Raises JobError for a text that is not a condition, or one
+    that may judge one row in two ways.
     """
     job = context.job
     for name, conditions in (("REJECT", job.reject), ("WARN", job.warn)):

@@ -8,6 +8,7 @@ import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.LongAccumulator;
 import scala.Option;
 import tech.ytsaurus.client.ApiServiceTransaction;
 import tech.ytsaurus.client.CompoundClient;
@@ -33,9 +34,18 @@ public final class Output implements VoidFunction, Serializable {
   private final int tablets;
   /** The batch's transaction; null without one. */
   private final String transaction;
+  /** Nanoseconds of all tasks: until their rows were there, and in all. */
+  private final LongAccumulator making;
+  private final LongAccumulator all;
+  /** Those of this task. */
+  private long made;
+  /** Of this thread's writes since take(). */
+  private static final ThreadLocal SPENT = new ThreadLocal();
 
   private Output(YtClientConfiguration conf, String path, byte[] table, StructType schema, int most, int tablets,
-      String transaction) {
+      String transaction, LongAccumulator making, LongAccumulator all) {
+    this.making = making;
+    this.all = all;
     this.conf = conf;
     this.path = path;
     this.table = table;
@@ -58,8 +68,28 @@ public final class Output implements VoidFunction, Serializable {
     Option opened = YtStreamingTransactionContext.get();
     StreamingTxContext batch = opened.isEmpty() ? null : (StreamingTxContext) opened.get();
     if (batch != null && batch.stickyAddress().isDefined()) conf = pinned(conf, batch.stickyAddress());
-    rows.toJavaRDD().foreachPartition(
-        new Output(conf, path, out.toByteArray(), schema, most, tablets, batch == null ? null : batch.txId()));
+    long begun = System.nanoTime();
+    LongAccumulator making = new LongAccumulator();
+    LongAccumulator all = new LongAccumulator();
+    making.register(rows.sparkContext(), Option.empty(), false);
+    all.register(rows.sparkContext(), Option.empty(), false);
+    rows.toJavaRDD().foreachPartition(new Output(
+        conf, path, out.toByteArray(), schema, most, tablets, batch == null ? null : batch.txId(), making, all));
+    long[] spent = SPENT.get() == null ? new long[2] : (long[]) SPENT.get();
+    long wall = System.nanoTime() - begun;
+    spent[0] += wall;
+    if (all.sum() > 0) spent[1] += (long) (wall * (double) (all.sum() - making.sum()) / all.sum());
+    SPENT.set(spent);
+  }
+
+  /**
+   * Return how many nanoseconds this thread has waited for its writes since the last call, and the part of them in which
+   * tasks waited for the cluster and not for rows.
+   */
+  public static long[] take() {
+    long[] spent = SPENT.get() == null ? new long[2] : (long[]) SPENT.get();
+    SPENT.set(null);
+    return spent;
   }
 
   /** A transaction of tablets lives on one proxy. */
@@ -69,8 +99,25 @@ public final class Output implements VoidFunction, Serializable {
   }
 
   public void call(Object part) throws Exception {
-    java.util.Iterator rows = (java.util.Iterator) part;
-    if (!rows.hasNext()) return;
+    long begun = System.nanoTime();
+    try {
+      write((java.util.Iterator) part);
+    } finally {
+      making.add(made);
+      all.add(System.nanoTime() - begun);
+    }
+  }
+
+  /** Return whether there are more rows; the first one may take as long as all. */
+  private boolean more(java.util.Iterator rows) {
+    long begun = System.nanoTime();
+    boolean more = rows.hasNext();
+    made += System.nanoTime() - begun;
+    return more;
+  }
+
+  private void write(java.util.Iterator rows) throws Exception {
+    if (!more(rows)) return;
     CompoundClient yt = YtClientProvider$.MODULE$.ytClient(conf);
     TableSchema to = TableSchema.fromYTree(YTreeBinarySerializer.deserialize(new ByteArrayInputStream(table)));
     Encoder encoder = new Encoder(to, schema, tablets, TaskContext.getPartitionId());
@@ -83,7 +130,7 @@ public final class Output implements VoidFunction, Serializable {
       throws Exception {
     int many = (int) Math.min(Integer.MAX_VALUE, Math.max(1L, tablets) * most);
     Flight flight = new Flight();
-    while (rows.hasNext()) {
+    while (more(rows)) {
       Rowset request = request(rows, encoder, to, many);
       flight.room(request.bytes.length);
       flight.add(batch.modifyRows(request), request.bytes.length);
@@ -93,10 +140,10 @@ public final class Output implements VoidFunction, Serializable {
 
   private void writeBlocks(java.util.Iterator rows, CompoundClient yt, Encoder encoder, TableSchema to)
       throws Exception {
-    while (rows.hasNext()) {
+    while (more(rows)) {
       Block block = new Block(yt);
       try {
-        for (int left = most; left > 0 && rows.hasNext(); ) {
+        for (int left = most; left > 0 && more(rows); ) {
           Rowset request = request(rows, encoder, to, left);
           left -= request.getRowModificationTypes().size();
           block.send(request);
@@ -109,10 +156,13 @@ public final class Output implements VoidFunction, Serializable {
   }
 
   private Rowset request(java.util.Iterator rows, Encoder encoder, TableSchema to, int most) {
+    long begun = System.nanoTime();
     while (rows.hasNext() && encoder.rows() < most && encoder.size() < REQUEST_BYTES) {
       encoder.add((InternalRow) rows.next());
     }
     int count = encoder.rows();
-    return new Rowset(path, to, count, encoder.finish());
+    Rowset request = new Rowset(path, to, count, encoder.finish());
+    made += System.nanoTime() - begun;
+    return request;
   }
 }
