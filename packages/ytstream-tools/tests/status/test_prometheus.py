@@ -88,6 +88,7 @@ def _of_everything(context: JobContext) -> dict[str, Any]:
         static=job_status.UnpublishedTables(1, []),
     )
     late: list[prometheus.Sample] = [
+        ("ytstream_rows_warned_total", {"reason": "cheap"}, 1.0),
         ("ytstream_rows_late_total", {}, 1.0),
         ("ytstream_rows_without_event_time_total", {}, 1.0),
     ]

@@ -80,6 +80,12 @@ PANELS: Sequence[Panel] = (
         ),
     ),
     Panel(
+        "Parts of the last batch",
+        "`transform` reads and computes the rows, `write` waits for the cluster. `commit` is the "
+        "one before.",
+        "s", (("{{part}} {{app}}", "ytstream_last_batch_part_seconds{SELF}"),),
+    ),
+    Panel(
         "Starts in an hour", "A failed batch starts the query again. Above the line, an alert "
         "fires.",
         "short", (("{{app}}", "delta(ytstream_epoch{SELF}[1h])"),), limit=STARTS_PER_HOUR,
@@ -94,7 +100,7 @@ PANELS: Sequence[Panel] = (
         ), limit=REJECTED_SHARE,
     ),
     Panel(
-        "Rejected rows and warnings by reason, and rows without a time",
+        "Rejected rows, warnings, rows without a time",
         "Rejected rows are in the output `rejected`, with the row as JSON. Rows of WARN are kept.",
         "rowsps", (
             ("{{reason}} {{app}}", "rate(ytstream_rows_rejected_total{SELF}[15m])"),

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import prometheus_client
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -20,7 +20,7 @@ from ytstream.cluster.client import client_of
 from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
-from ytstream.ledger.ledger_rows import LookupTotals
+from ytstream.ledger.ledger_rows import BatchTimes, LookupTotals
 from ytstream.log import say, warn
 from ytstream.settings.job_settings import token
 
@@ -52,6 +52,8 @@ HELP: Mapping[str, str] = {
     "ytstream_batches_total": "Completed batches.",
     "ytstream_batch_seconds_total": "Seconds that batches have taken.",
     "ytstream_last_batch_seconds": "Seconds that the last batch has taken.",
+    "ytstream_last_batch_part_seconds": "Seconds of the last batch: transform, write, verify; and "
+    "the commit before it.",
     "ytstream_epoch": "The epoch: each start of the query raises it.",
     "ytstream_head_age_seconds": "Seconds since the last batch ended.",
     "ytstream_process_state": "The state of the last process: 1 for the current state.",
@@ -140,6 +142,9 @@ def _of_batches(context: JobContext, found: JobStatus) -> Iterator[Sample]:
     if found.age is not None:
         yield "ytstream_last_batch_seconds", {}, found.batches[-1].seconds
         yield "ytstream_head_age_seconds", {}, found.age
+        times = asdict(found.batches[-1].times or BatchTimes())
+        for part, milliseconds in times.items():
+            yield "ytstream_last_batch_part_seconds", {"part": part}, milliseconds / 1000
     if job.processing == "map":
         written = sum(totals.written.get(name, 0) for name in ("output", REJECTED))
         yield "ytstream_read_minus_written_rows", {}, totals.read - written
