@@ -30,7 +30,7 @@ _MARKS = {"Restarts": (0.55,), "Deploys": (0.3,)}
 #: What the labels of a line are in the picture.
 _LABELS = {
     "app": "bids", "output": "output", "reason": "old", "state": "running", "part": "write",
-    "account": "bids", "resource": "nodes",
+    "account": "bids", "resource": "nodes", "reference": "ads",
 }  # fmt: skip
 _CELLS = (("app", "bids"), ("commit", "4f2c91d"), ("version", "1.1.0"), ("operation", "1a2b-3c4d"))
 #: Figures by unit, where no limit gives a size.
