@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from local_extensions.versions import SPARK
+from tests.support.examples import TOTALS
 
 #: SPYT's documentation as it stands; the generated job; the same job without what the case is
 #: about; the transformation alone, from Spark's own source of rows into its sink for nothing.
@@ -93,8 +94,8 @@ class Case:
             return self.only
         if self.extra:
             return PLAIN, JOB
-        # SPYT's sink has no update mode, which running totals need.
-        has_listing = self.processing != "aggregate"
+        # SPYT's sink has no update mode, which totals in a state need, nor does it add to a table.
+        has_listing = self.processing not in ("aggregate", TOTALS)
         return (LISTING, JOB, NOOP) if has_listing else (JOB, NOOP)
 
     @property
@@ -118,7 +119,12 @@ class Case:
         return min(self.keys, size.most_rows * 50)
 
     def keys_of_a_row(self, size: Size) -> int:
-        """Return how many keys a row brings that comes before the measured batches."""
+        """Return how many keys a row brings that comes before the measured batches.
+
+        A transaction may write 100,000 of them into a table, and any number into a state.
+        """
+        if self.processing == TOTALS:
+            return 1
         return max(1, min(_MOST_KEYS_OF_A_ROW, self.state_keys(size) // self.batch_rows(size)))
 
     def known_batches(self, size: Size) -> int:
@@ -139,7 +145,7 @@ class Case:
 
 _GUARANTEED = (
     *(("transactional", kind) for kind in ("map", "join", "window", "deduplicate")),
-    *(("transactional", kind) for kind in ("aggregate", "sessions")),
+    *(("transactional", kind) for kind in ("aggregate", TOTALS, "sessions")),
     ("idempotent", "map"),
     *(("at_least_once", kind) for kind in ("map", "join")),
 )
@@ -230,7 +236,7 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
                 only=(JOB,),
                 most_rounds=1,
             )
-            for kind in ("aggregate", "deduplicate")
+            for kind in ("aggregate", "deduplicate", TOTALS)
             for n in (10_000, 100_000, 1_000_000, 10_000_000)
         ),
     ),

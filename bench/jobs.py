@@ -92,6 +92,8 @@ def _filled(job: Job) -> Job:
         keys = F.expr("explode(sequence(auction, auction + bidder - 1))")
         rows = events.withColumn("auction", keys)
         rows = inner(rows.withColumn("event_id", F.col("auction").cast("string")))
+        if job.totals:  # the table has each key from then on
+            return rows
         return rows.filter(f"{'total' if 'total' in rows.columns else 'price'} > 0")
 
     return replace(job, transform=transform)

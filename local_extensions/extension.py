@@ -76,7 +76,9 @@ class Conf(NamedTuple):
 
 def confs(guarantee: str, processing: str, spark: str) -> Iterator[Conf]:
     """Yield the settings of a job's session and the options of its reader and writer."""
-    state = "stateful" if "state" in answers.RULES["processing"][processing] else "stateless"
+    rules = answers.RULES["processing"][processing]
+    is_stateful = "state" in rules and not rules.get("has_totals_in_table")
+    state = "stateful" if is_stateful else "stateless"
     table = answers.RULES["conf"]
     stores = [] if state == "stateless" else table["state_store"]["rocksdb"]
     listed = [*table["common"], *table[state], *stores, *table["guarantee"][guarantee]]

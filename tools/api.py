@@ -18,7 +18,7 @@ from ytstream import Column, Job
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees.one_to_one import ACCEPTABLE
 from ytstream.recovery.output_ownership import SHARED
-from ytstream.settings.job_settings import Settings, late_rows_of
+from ytstream.settings.job_settings import Settings, late_rows_of, one_tablet_of
 from ytstream.settings.submit_section import SubmitSection
 from ytstream.settings.validators import is_needed
 from ytstream_tools.demo.job_sample import Sample
@@ -64,6 +64,10 @@ ACCEPT = (
      "exists"),
     ("output:shared", "all", "another job may also write to the ordered outputs of this one"),
     ("late:QUEUE", "jobs with state", "the job may skip late rows of the added queue `QUEUE`"),
+    (
+        "one_tablet:OUTPUT", 'outputs with `aggregate="first"`',
+        "all rows of a key of `OUTPUT` are in one tablet of one queue",
+    ),
 )  # fmt: skip
 FIXTURE_TEXT = """\
 `tests/conftest.py` of a generated repository loads the plugin `ytstream.testing.fixtures` and
@@ -85,7 +89,9 @@ def page() -> str:
     submit, columns = RUNTIME / "settings/submit_section.py", RUNTIME / "schema/columns.py"
     errors, sample = RUNTIME / "errors/__init__.py", TOOLS / "demo/job_sample.py"
     names = [accepted[0] for accepted in ACCEPT]
-    assert names == [*ACCEPTABLE.values(), SHARED, late_rows_of("QUEUE")]
+    assert names == [
+        *ACCEPTABLE.values(), SHARED, late_rows_of("QUEUE"), one_tablet_of("OUTPUT")
+    ]  # fmt: skip
     parts = [
         TOP,
         f"## `Job`\n\n{_doc(_find(job, 'Job'))}",

@@ -43,8 +43,9 @@ in another processing type, use [`lookup()`](lookup.md).""",
 An event that was published twice passes once. Choose it if your publisher repeats events and each
 has an id. Repeats that are further apart than `WITHIN` pass.""",
         "aggregate": """\
-It keeps running totals for each auction, one row per key in a sorted table. Choose it if readers
-want the newest total at any time. The number of keys must be bounded.""",
+It keeps running totals for each auction, one row per key in a sorted table. Each row says what it
+contributes, and the table adds (`aggregate=` in `tables.py`). Choose it if readers want the newest
+total at any time. The reader divides for an average.""",
         "sessions": """\
 It groups the bids of a bidder until a pause of 30 minutes. Choose it for what a window cannot
 express: your own Python function decides what to keep for each key and when to write it. It needs

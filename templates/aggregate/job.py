@@ -8,12 +8,10 @@ from .transform import REJECT, transform
 JOB = Job(
     name="{{ cookiecutter.project_slug }}",
     processing="{{ cookiecutter.processing }}",
-    # transactional or, with no key in OUTPUTS, at_least_once: see docs/operations.md.
+    # Totals need the batch's transaction: a write that is repeated would be added twice.
     guarantee="{{ cookiecutter.guarantee }}",
     queue=QUEUE,
     outputs=OUTPUTS,
     transform=transform,
     reject=REJECT,
-    # Partitions of the state: as many as the executors have cores. The checkpoint fixes the number.
-    shuffle_partitions=8,
 )

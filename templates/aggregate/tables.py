@@ -25,12 +25,14 @@ QUEUE = [
 #: The columns of each output by its name. The configuration has its path.
 OUTPUTS = {
     "output": [
-        # One row per auction, replaced whenever its totals change.
+        # One row per auction. The table adds up what transform() returns: all columns that are not
+        # keys have `aggregate="sum"`, "min", "max" or "first", or none. Of an average, keep the sum
+        # and the count: whoever reads divides.
         Column("auction", "int64", key=True),
-        Column("bids", "int64", required=True),
+        Column("bids", "int64", required=True, aggregate="sum"),
         # Of their prices, minor units.
-        Column("total", "int64", required=True),
-        Column("highest", "int64", required=True),
+        Column("total", "int64", required=True, aggregate="sum"),
+        Column("highest", "int64", required=True, aggregate="max"),
     ],
     # The rows that REJECT in transform.py rejects, with their position and as JSON.
     "rejected": REJECTED,

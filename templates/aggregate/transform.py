@@ -17,13 +17,13 @@ REJECT = {
 
 
 def transform(events: DataFrame) -> DataFrame:
-    """One row per auction, given again whenever it changes; the columns are those of OUTPUTS.
+    """What each bid contributes to the totals of its auction; the columns are those of OUTPUTS.
 
-    The groups must be those of the output's key. The state keeps a row for each group for ever:
-    group by something whose values are bounded.
+    Do not group: each task combines its rows of an auction, and the table adds them to its totals.
     """
-    return events.groupBy("auction").agg(
-        F.count(F.lit(1)).alias("bids"),
-        F.sum("price").alias("total"),
-        F.max("price").alias("highest"),
+    return events.select(
+        "auction",
+        F.lit(1).cast("long").alias("bids"),
+        F.col("price").alias("total"),
+        F.col("price").alias("highest"),
     )

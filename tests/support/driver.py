@@ -98,9 +98,12 @@ class Driver:
         self.epoch, notes = prepare(self.context, self.tablets, self.epoch)
         return list(notes)
 
-    def rewind(self, to: str, *rows: str, overwrite: bool = False) -> list[str]:
+    def rewind(
+        self, to: str, *rows: str, overwrite: bool = False, empty: bool = False
+    ) -> list[str]:
         """Rewind the job, which is stopped."""
-        return repositioning.rewind(self.context, self.tablets, to, rows, overwrite=overwrite)
+        options = {"overwrite": overwrite, "empty": empty}
+        return repositioning.rewind(self.context, self.tablets, to, rows, **options)
 
     def migrate(self) -> list[str]:
         """Migrate the job, which is stopped."""

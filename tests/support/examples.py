@@ -18,7 +18,11 @@ from ytstream.settings.job_settings import Settings
 from ytstream_tools.demo.job_sample import Sample
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
+IN_STATE = Path(__file__).parent / "in_state"
 
+#: What the template makes for `aggregate`: its table adds up. The example "aggregate" has the same
+#: totals in Spark's state, as jobs of 1.0.0 do.
+TOTALS = "totals"
 STATELESS = ("map", "join")
 STATEFUL = ("window", "deduplicate", "aggregate", "sessions")
 #: Every (guarantee, processing) that the template offers.
@@ -54,16 +58,17 @@ def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool =
     if guarantee == "idempotent":
         keyed = "_idempotent_multi" if queues > 1 else "_idempotent"
     package = _package(f"example_{processing}{keyed}{'_rejects' if rejects else ''}")
-    tables = _load(package, "tables", f"{processing}/tables{keyed}.py")
-    transform = _load(package, "transform", f"{processing}/transform{keyed}.py")
+    declared = IN_STATE if processing == "aggregate" else TEMPLATES / _named(processing)
+    tables = _load(package, "tables", declared / f"tables{keyed}.py")
+    transform = _load(package, "transform", declared / f"transform{keyed}.py")
     # In this order: expected.py may import rows.py.
-    rows = _load(package, "rows", _own_or_shared(processing, "rows.py"))
+    rows = _load(package, "rows", _own_or_shared(_named(processing), "rows.py"))
     if not rejects:
         rows.ODD = _NONE
-    expected = _load(package, "expected", f"{processing}/expected.py")
+    expected = _load(package, "expected", TEMPLATES / _named(processing) / "expected.py")
     job = Job(
         name=f"{processing}-of-bids",
-        processing=processing,
+        processing=_named(processing),
         guarantee=guarantee,
         queue=tables.QUEUE,
         outputs=tables.OUTPUTS if rejects else {"output": tables.OUTPUTS["output"]},
@@ -108,14 +113,24 @@ def _package(name: str) -> str:
     return name
 
 
-def _own_or_shared(processing: str, name: str) -> str:
+def offered(processing: str) -> str:
+    """Return the name of the example that the template makes of an answer."""
+    return TOTALS if processing == "aggregate" else processing
+
+
+def _named(processing: str) -> str:
+    """Return the template's name of the processing."""
+    return "aggregate" if processing == TOTALS else processing
+
+
+def _own_or_shared(processing: str, name: str) -> Path:
     """Return the file that the project's include takes: the processing's, else the shared one."""
-    own = f"{processing}/{name}"
-    return own if (TEMPLATES / own).is_file() else f"shared/{name}"
+    own = TEMPLATES / processing / name
+    return own if own.is_file() else TEMPLATES / "shared" / name
 
 
-def _load(package: str, name: str, path: str) -> Any:
-    spec = spec_from_file_location(f"{package}.{name}", TEMPLATES / path)
+def _load(package: str, name: str, path: Path) -> Any:
+    spec = spec_from_file_location(f"{package}.{name}", path)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)

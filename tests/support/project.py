@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,17 @@ def environment_of(spark: str) -> Path:
         return Path(sys.prefix)
     given = os.environ.get(f"YTSTREAM_VENV_{spark.replace('.', '_')}")
     return Path(given or ROOT / f".venv-{spark}")
+
+
+def keep_in_state(project: Path) -> None:
+    """Let a generated `aggregate` keep its totals in Spark's state, as one of 1.0.0 does."""
+    (source,) = (path.parent for path in (project / "src").glob("*/job.py"))
+    for name in ("tables.py", "transform.py"):
+        shutil.copyfile(ROOT / "tests/support/in_state" / name, source / name)
+    job = (source / "job.py").read_text(encoding="utf-8")
+    reject = "    reject=REJECT,\n"
+    changed = job.replace(reject, f"{reject}    shuffle_partitions=8,\n")
+    (source / "job.py").write_text(changed, encoding="utf-8")
 
 
 def generate(folder: Path, **answers: str) -> Path:

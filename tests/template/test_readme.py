@@ -22,14 +22,13 @@ import yaml
 
 from minicluster import testing
 from tests.conftest import Generate
-from tests.support.examples import example, settings_of
+from tests.support.examples import example, offered, settings_of
 from tests.support.jvm import submit_args
 from tests.support.pages import dead_links, headings
 from tests.support.project import ROOT, TOOLS, YTSTREAM, Variant, generate, variant_answers
 from ytstream import cli
 from ytstream.commands.registry import registry
 from ytstream.errors import FullAccountError, OutageError
-from ytstream.job import PROCESSINGS
 from ytstream.log import Event
 from ytstream.provisioning.job_objects import LOCAL_QUEUE_TABLETS
 from ytstream.settings.job_settings import load
@@ -96,7 +95,7 @@ def test_its_sections_are_the_way_of_a_newcomer(project: Path) -> None:
 def test_the_operations_page_has_nothing_of_what_was_not_chosen(project: Path) -> None:
     found = headings(project / OPERATIONS)
     facts = dict(re.findall(r"^\| (guarantee|processing) \| `(\w+)` \|$", text_of(project), re.M))
-    is_stateful = facts["processing"] not in ("map", "join")
+    is_stateful = facts["processing"] not in ("map", "join", "aggregate")
     assert [heading for heading in found if heading.startswith("The ")] == [
         THE_PROCESSING[facts["processing"]],
         "The outputs",
@@ -132,7 +131,7 @@ def test_the_runtimes_messages_name_sections_of_the_operations_page(project: Pat
     named = set(re.findall(r'docs/operations.md[^"\n]*"([^"]+)"', said))
     assert named == {"Rejected rows", "The processing", "A damaged state"}
     processing = dict(re.findall(r"^\| (processing) \| `(\w+)` \|$", text_of(project), re.M))
-    if not PROCESSINGS[processing["processing"]].is_stateful:
+    if not example("transactional", offered(processing["processing"])).job.kind.is_stateful:
         named.remove("A damaged state")  # a job without state never names it
     for name in named:
         assert any(heading.startswith(name) for heading in headings(project / OPERATIONS)), name
@@ -184,11 +183,7 @@ def test_every_file_they_name_exists(project: Path) -> None:
 def test_every_command_they_name_exists(project: Path) -> None:
     package = project.name.replace("-", "_")
     named = set(re.findall(rf"python -m {package} (\w[\w-]+)", both(project)))
-    # An aggregate has no watermark, so nothing says until when it is complete.
-    is_timed = "| processing | `aggregate` |" not in text_of(project)
-    timed = {"complete-until"} if is_timed else set()
-    always = {"submit", "status", "alerts", "rehearse", "capture"}
-    assert named == always | timed
+    assert named == {"submit", "status", "alerts", "rehearse", "capture", "complete-until"}
     assert named <= {*registry().commands}
 
 
@@ -213,7 +208,7 @@ def test_the_messages_of_the_runbook_are_those_of_the_runtime(project: Path) -> 
 def test_each_alert_has_its_entry_and_each_entry_its_alert(project: Path) -> None:
     """The address in an alert leads to a heading of the page, with all that an entry has."""
     facts = dict(re.findall(r"^\| (guarantee|processing) \| `(\w+)` \|$", text_of(project), re.M))
-    job = example(facts["guarantee"], facts["processing"], rejects=True).job
+    job = example(facts["guarantee"], offered(facts["processing"]), rejects=True).job
     job = replace(job, references={"auctions": []})  # the page is for jobs with lookups as well
     settings = settings_of(job, "//home/job")
     if job.processing in TIMED:
@@ -311,7 +306,7 @@ def test_the_rows_that_are_counted_are_those_of_the_sample(project: Path) -> Non
     facts = dict(re.findall(r"^\| (guarantee|processing) \| `(\w+)` \|$", text, re.MULTILINE))
     (own,) = [script for script in blocks(project / README, "sh") if "insert-rows" in script]
     queues = text.count("INFO recovery: first read of ")
-    found = example(facts["guarantee"], facts["processing"], queues, rejects=True)
+    found = example(facts["guarantee"], offered(facts["processing"]), queues, rejects=True)
     sent = [row for queue in range(queues) for row in found.sample.make(1_000, queue + 1)]
     (more,) = found.sample.make(1, 9, time.time_ns() // 1_000)
     before = found.sample.wanted(found.job, sent).total()
@@ -332,7 +327,7 @@ def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
     guarantee, processing, queues = shown["guarantee"], shown["processing"], int(shown["queues"])
     assert f"| guarantee | `{guarantee}` |\n| processing | `{processing}` |\n" in text
     assert queues == text.count("INFO recovery: first read of ")
-    found = example(guarantee, processing, queues, rejects=True)
+    found = example(guarantee, offered(processing), queues, rejects=True)
     sent = [row for queue in range(queues) for row in found.sample.make(DEMO_ROWS, queue + 1)]
     sent += found.sample.closing(found.job, sent)
     repeated = int(shown["duplicated"])

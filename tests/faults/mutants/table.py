@@ -501,6 +501,87 @@ CONNECTOR: Sequence[Mutant] = (
     ),
 )
 
+_TOTALS = f"{_TESTS}/outputs/test_totals.py"
+_TABLES = f"{_RECOVERY}/test_totals.py"
+#: What keeps totals in a table exact (`aggregate=` in tables.py).
+TOTALS: Sequence[Mutant] = (
+    _mutant(
+        "a write to totals whose reply is lost is sent again in its transaction",
+        _of(
+            "connector/jvm/Output.java",
+            "        flight.add(batch.modifyRows(request), request.bytes.length);\n"
+            "      }\n"
+            "      flight.land();\n"
+            "    }\n"
+            "    return",
+            "        try {\n"
+            "          Flight.result(batch.modifyRows(request));\n"
+            "        } catch (Exception lost) {\n"
+            "          Flight.result(batch.modifyRows(request));\n"
+            "        }\n"
+            "      }\n"
+            "    }\n"
+            "    return",
+        ),
+        f"{_TOTALS}::test_the_table_has_the_totals_of_all_batches",
+    ),
+    _mutant(
+        "contributions have no flag: they replace the totals",
+        _of(
+            "connector/jvm/Wire.java",
+            "AGGREGATE = 1L << 24;",
+            "AGGREGATE = 0;",
+        ),
+        f"{_TOTALS}::test_the_table_has_the_totals_of_all_batches",
+    ),
+    _mutant(
+        "a task writes a key once for each of its rows",
+        _of(
+            "connector/jvm/Totals.java",
+            "      if (hashes[row] == hash && isOf(row, wire, begin, end)) return row;\n",
+            "",
+        ),
+        f"{_TOTALS}::test_a_task_writes_a_key_once",
+    ),
+    _mutant(
+        "two tasks may add more than 64 bits hold",
+        _of(
+            "connector/jvm/Added.java",
+            "throw Totals.tooLarge(names[i]);",
+            "continue;",
+        ),
+        f"{_TOTALS}::test_a_sum_beyond_64_bits_ends_the_job",
+    ),
+    _mutant(
+        "SPYT's writer takes totals where the connector does not compile",
+        _of("query/pipeline.py", "    _verify_connector(spark, context)\n", ""),
+        f"{_TOTALS}::test_spyts_connector_does_not_take_over",
+    ),
+    _mutant(
+        "a rewind back adds rows again",
+        _of(
+            "recovery/emptied_totals.py",
+            "    may_repeat = is_back or (",
+            "    may_repeat = False and (",
+        ),
+        f"{_TABLES}::test_a_rewind_back_is_refused",
+    ),
+    _mutant(
+        "a start comes in between where totals are being emptied",
+        _of("recovery/start.py", "        emptied_totals.verify_swapped(head)\n", ""),
+        f"{_TABLES}::test_a_rewind_that_was_cut_off_is_repeated",
+    ),
+    _mutant(
+        "a job whose state becomes totals starts without `migrate`",
+        _of(
+            "recovery/job_ownership.py",
+            'if (was := head.marker.get("totals", [])) != (now := mine.get("totals", [])):',
+            'if (was := head.marker.get("totals", [])) != (now := was):',
+        ),
+        f"{_TABLES}::test_a_job_with_other_totals_asks_for_migrate",
+    ),
+)
+
 _ORACLE = "tests/faults/sweep/test_oracle.py"
 #: The verdict on a case itself.
 JUDGE: Sequence[Mutant] = (
@@ -526,4 +607,4 @@ JUDGE: Sequence[Mutant] = (
     ),
 )
 
-MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *JUDGE)
+MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *TOTALS, *JUDGE)

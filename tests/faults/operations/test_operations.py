@@ -19,7 +19,7 @@ import pytest
 from local_extensions.versions import SPARK, pin
 from tests.conftest import Generate
 from tests.faults.operations.scenes import KILLS
-from tests.support.project import ROOT
+from tests.support.project import ROOT, keep_in_state
 from tests.support.sparks import OLDEST, OTHERS, SPARKS
 from ytstream.job import PROCESSINGS
 
@@ -215,6 +215,8 @@ def test_no_fault_breaks_the_guarantee(
     spark: str,
 ) -> None:
     project = generate(guarantee=guarantee, processing=processing, spark_version=spark)
+    if processing == "aggregate":
+        keep_in_state(project)
     smaller(project)
     found = play(project, installed[spark], scene)
     assert found["lost"] == 0

@@ -14,6 +14,7 @@ from tests.faults.sweep.injection import Cause, cause_of
 from tests.faults.sweep.life import EndedError, StalledError, end_queries
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.scene import Scene
+from tests.support.examples import TOTALS
 from ytstream.errors import JobError
 from ytstream.ledger import positions
 
@@ -112,7 +113,7 @@ def _stopped(verdict: str, result: Result, play: Play, said: str) -> Result:
     # An open window is of rows that were read: nothing of it is lost.
     waiting = tables.lost if play.scene.variant.is_stateful else min(left, tables.lost)
     tables = replace(tables, lost=tables.lost - waiting, waiting=waiting)
-    if play.scene.variant.processing == "aggregate":  # a total without the rows that wait
+    if play.scene.variant.processing in ("aggregate", TOTALS):  # a total without the rows that wait
         tables = replace(tables, repeated=0, wrong=0)
     return replace(result, verdict=verdict, tables=tables, said=said)
 

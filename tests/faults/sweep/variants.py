@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import NamedTuple
 
-from tests.support.examples import PAIRS, STATEFUL
+from tests.support.examples import PAIRS, STATEFUL, TOTALS
 from ytstream.job import PROCESSINGS
 from ytstream.settings.job_settings import MEMORY, OWN, ROCKSDB, SPYT
 
@@ -41,7 +41,7 @@ class Variant(NamedTuple):
     @property
     def is_stateful(self) -> bool:
         """Whether the checkpoint is on the cluster."""
-        return PROCESSINGS[self.processing].is_stateful
+        return self.processing != TOTALS and PROCESSINGS[self.processing].is_stateful
 
     @property
     def step_us(self) -> int:
@@ -50,10 +50,14 @@ class Variant(NamedTuple):
         return minutes * MINUTE_US
 
 
-#: All that the template offers, with one queue and with two, on both connectors.
-VARIANTS = tuple(
-    Variant(guarantee, processing, queues, connector=connector)
-    for connector, queues, (guarantee, processing) in product((OWN, SPYT), (1, 2), PAIRS)
+#: All that the template offers, with one queue and with two, on both connectors. SPYT's does not
+#: add to totals in a table.
+VARIANTS = (
+    *(
+        Variant(guarantee, processing, queues, connector=connector)
+        for connector, queues, (guarantee, processing) in product((OWN, SPYT), (1, 2), PAIRS)
+    ),
+    *(Variant("transactional", TOTALS, queues) for queues in (1, 2)),
 )
 #: Jobs with state that meet what a cluster does that stumbles: on both stores and both connectors.
 STUMBLING = tuple(

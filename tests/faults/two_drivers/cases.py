@@ -11,6 +11,7 @@ from itertools import product
 from typing import Literal, NamedTuple
 
 from local_extensions.versions import SPARK
+from tests.support.examples import TOTALS
 from tests.support.fault_rules import Request
 from ytstream.job import PROCESSINGS
 
@@ -36,7 +37,7 @@ class Variant(NamedTuple):
     @property
     def is_stateful(self) -> bool:
         """Whether the checkpoint is on the cluster: else it is on the driver's disk."""
-        return PROCESSINGS[self.processing].is_stateful
+        return self.processing != TOTALS and PROCESSINGS[self.processing].is_stateful
 
 
 VARIANTS = (
@@ -45,6 +46,7 @@ VARIANTS = (
         for processing, queues in product(("map", "window", "deduplicate"), (1, 2))
     ),
     Variant("transactional", "aggregate", 1),  # its output has a key
+    Variant("transactional", TOTALS, 2),  # what is written twice is added twice
     Variant("idempotent", "map", 2),
     *(
         Variant("at_least_once", processing, 1)

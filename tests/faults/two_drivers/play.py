@@ -19,9 +19,9 @@ from minicluster import testing
 from minicluster.client import Fault
 from minicluster.core.errors import TABLET_LOCK_CONFLICT
 from tests.faults.two_drivers.cases import Case, Place, Variant, late
-from tests.support.examples import CONNECTOR, example
+from tests.support.examples import CONNECTOR, TOTALS, example
 from tests.support.fault_rules import add_fault
-from tests.support.project import QUEUES, environment_of, generate, make_static
+from tests.support.project import QUEUES, environment_of, generate, keep_in_state, make_static
 from tests.support.static_outputs import Reader, named, published, static
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
@@ -104,10 +104,12 @@ def project_of(variant: Variant, folder: Path) -> Path:
     root = generate(
         folder,
         guarantee=variant.guarantee,
-        processing=variant.processing,
+        processing="aggregate" if variant.processing == TOTALS else variant.processing,
         queue_paths=QUEUES["single" if variant.queues == 1 else "multi"],
         spark_version=variant.spark,
     )
+    if variant.processing == "aggregate":
+        keep_in_state(root)
     for name, lines in SMALLER.items():
         text = (root / name).read_text(encoding="utf-8")
         for line, smaller in lines.items():

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.examples import TOTALS
 from tests.support.helpers import ContextOf, refusal
 from ytstream.job import JobContext
+from ytstream.recovery.lock import InstanceLock
 from ytstream.schema.columns import Column
 from ytstream.spark import session
 from ytstream_tools.commands import replay_rejected
@@ -43,3 +45,18 @@ def test_without_a_choice_nothing_is_replayed_and_no_spark_starts(
     monkeypatch.setattr(session, "opened", None)
     given = Namespace(dry_run=False, replace=False, remove_dropped=False)
     assert "has a key of its own" in refusal(lambda: replay_rejected._run(keyed, given))
+
+
+def test_totals_need_no_choice_and_a_stopped_job(provisioned_of: ContextOf) -> None:
+    """Contributions replace nothing. But two transactions that add to one key conflict."""
+    context = provisioned_of("transactional", TOTALS, 1, rejects=True)
+    rejected_replay.verify_keys(context, replace=False)
+    rejected_replay.verify_alone(context)
+    lock = InstanceLock(context.client, context.settings.consumer)
+    lock.acquire(print)
+    try:
+        assert "a replay adds to the same totals" in refusal(
+            lambda: rejected_replay.verify_alone(context)
+        )
+    finally:
+        lock.release()

@@ -186,7 +186,11 @@ def execute(command: Command, unconnected: JobContext, given: argparse.Namespace
         if command.before is not None:
             command.before(context)
         if command.tables is not RequiredTables.NONE:
-            job_objects.require(context, declared=command.tables is RequiredTables.DECLARED)
+            job_objects.require(
+                context,
+                declared=command.tables is not RequiredTables.MOUNTED,
+                migrating=command.tables is RequiredTables.ALTERABLE,
+            )
         assert command.run is not None
         return command.run(context, given) or 0
 

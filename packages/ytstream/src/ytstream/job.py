@@ -15,6 +15,7 @@ from .schema.columns import (
     REJECTED_COLUMNS,
     Column,
     Described,
+    is_totals,
     key_of,
     rejected_columns,
     resolved,
@@ -40,6 +41,8 @@ class Processing:
     output_mode: str = "append"
     #: Whether several rows become one.
     is_grouping: bool = False
+    #: Whether the table can keep what is otherwise in the state: `aggregate=` in tables.py.
+    has_totals_in_table: bool = False
     #: Python packages that the driver and every executor need in addition to those of SPYT.
     packages: Sequence[str] = ()
 
@@ -134,8 +137,16 @@ class Job:
 
     @property
     def kind(self) -> Processing:
-        """The needs of the job's processing."""
-        return PROCESSINGS[self.processing]
+        """The needs of the job's processing, without state where the table keeps the totals."""
+        kind = PROCESSINGS[self.processing]
+        if kind.has_totals_in_table and "output" in self.totals:
+            return replace(kind, state="", output_mode="append")
+        return kind
+
+    @property
+    def totals(self) -> tuple[str, ...]:
+        """The outputs whose tables add up what is written (`aggregate=` in tables.py)."""
+        return tuple(name for name, listed in self.outputs.items() if is_totals(listed))
 
     @property
     def package(self) -> str:

@@ -148,7 +148,8 @@ MISTAKES = (
     Mistake("no comma behind a column", TABLES, "OUTPUTS = {",
             'OUTPUTS = {"output": (Column("a", "utf8")), "more": None}\n_ = {',
             "job.py cannot be read:\n  outputs['output']=Column(name='a', type='utf8', "
-            "required=False, key=False): wanted a list\n  outputs['more']=None: wanted a list",
+            "required=False, key=False, aggregate=None): wanted a list\n  outputs['more']=None: "
+            "wanted a list",
             DECLARED),
     Mistake("two outputs", TABLES, "OUTPUTS = {",
             'OUTPUTS = {"output": QUEUE, "bad": QUEUE}\n_ = {',

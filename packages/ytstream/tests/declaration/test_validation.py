@@ -25,6 +25,7 @@ from ytstream.text_table import counted
 from ytstream_tools.status import description
 
 PLAIN = Column("price", "int64")
+POSITION = [Column("tablet_index", "int64", key=True), Column("row_index", "int64", key=True)]
 
 
 def _job(**changes: Any) -> Job:
@@ -271,6 +272,81 @@ def test_a_wrong_column_is_named_with_its_list(columns: list[Any], said: str) ->
     assert "tables.py" in text
     assert "OUTPUTS['output']" in text
     assert said in text
+
+
+KEY = Column("auction", "int64", key=True)
+BIDS = Column("bids", "int64", aggregate="sum")
+
+
+@pytest.mark.parametrize(
+    ("column", "said", "remedy"),
+    [
+        (Column("k", "int64", key=True, aggregate="sum"), "a key column cannot have", "leave it"),
+        (
+            Column("v", "int64", aggregate="avg"),
+            "no aggregate function 'avg'",
+            "the reader divides",
+        ),
+        (Column("v", "int64", aggregate="xdelta"), "no aggregate function", "sum, min, max, first"),
+        (Column("v", "timestamp", aggregate="max"), "not go with type timestamp", "F.unix_micros"),
+        (Column("v", "date", aggregate="max"), "not go with type date", 'use "int64"'),
+        (Column("v", "int32", aggregate="sum"), "not go with type int32", 'use "int64"'),
+        (Column("v", "float", aggregate="sum"), "not go with type float", 'use "double"'),
+        (Column("v", "utf8", aggregate="min"), "not go with type utf8", 'use "string"'),
+        (Column("v", "utf8", aggregate="sum"), "not go with type utf8", "use one of int64"),
+        (Column("v", "string", aggregate="sum"), "not go with type string", "use one of int64"),
+        (Column("v", "any", aggregate="max"), "not go with type any", "use one of int64"),
+        (Column("v", ti.Decimal(9, 2), aggregate="sum"), "ti.Decimal(9, 2)", "use one of int64"),
+    ],
+)
+def test_an_aggregate_function_takes_few_types(column: Column, said: str, remedy: str) -> None:
+    text = _refused_output([KEY, column])
+    assert said in text
+    assert remedy in text
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ([KEY, BIDS, PLAIN], "has columns with aggregate= and without (price)"),
+        ([BIDS], "has aggregate= and no key column"),
+    ],
+)
+def test_totals_have_a_key_and_functions_only(outputs: list[Column], said: str) -> None:
+    assert said in _refused_output(outputs)
+
+
+def test_only_outputs_have_totals() -> None:
+    assert "QUEUE has columns with aggregate=" in _refused(_job(queue=[PLAIN, BIDS]))
+
+
+def test_totals_need_the_transaction() -> None:
+    """Under a key that is the position, nothing else would refuse it."""
+    job = replace(example("idempotent", "map").job, outputs={"output": [*POSITION, BIDS]})
+    assert "has aggregate= under idempotent: a write that is repeated" in _refused(job)
+
+
+def test_totals_need_the_connector_that_adds() -> None:
+    job = _job(outputs={"output": [KEY, BIDS]})
+    text = _refused_configuration(job, connector="spyt")
+    assert 'connector = "spyt" writes no totals, and output has aggregate=' in text
+
+
+def test_the_first_value_needs_a_word_of_the_owner() -> None:
+    job = _job(outputs={"output": [KEY, Column("first", "any", aggregate="first")]})
+    text = _refused_configuration(job)
+    assert 'accept = ["one_tablet:output"]' in text
+    settings = replace(settings_of(job, "//home/job"), accept=("one_tablet:output",))
+    verify_configuration(job, settings, guarantee_of(job))
+
+
+def test_a_job_of_totals_has_no_state() -> None:
+    job = example("transactional", "aggregate").job
+    plain = [replace(column, aggregate=None) for column in job.output_columns["output"]]
+    summed = [column if column.key else replace(column, aggregate="sum") for column in plain]
+    assert replace(job, outputs={"output": plain}).kind.is_stateful
+    totals = replace(job, outputs={"output": summed})
+    assert (totals.kind.is_stateful, totals.kind.output_mode) == (False, "append")
 
 
 @pytest.mark.parametrize("name", ["QUEUE", "REFERENCE", "OUTPUTS['output']"])

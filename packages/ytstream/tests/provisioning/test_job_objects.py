@@ -11,7 +11,7 @@ from yt.common import YtError
 from minicluster.testing import Running
 from tests.support.helpers import ContextOf, refusal
 from tests.support.server_errors import denied, error
-from ytstream import JobError, RestartableError
+from ytstream import Column, JobError, RestartableError
 from ytstream.cluster.client import connect, explained
 from ytstream.errors import OutageError
 from ytstream.guarantees import sizing
@@ -19,6 +19,7 @@ from ytstream.job import JobContext
 from ytstream.provisioning import retention
 from ytstream.provisioning.capacity import remarks
 from ytstream.provisioning.job_objects import check, provision, require, sized
+from ytstream.recovery import added_totals
 from ytstream.schema.columns import resolved
 from ytstream.settings.job_settings import Settings
 
@@ -382,6 +383,62 @@ def test_an_output_with_an_aggregate_column_is_refused_by_name(
     text = _not_provisioned(context)
     assert f"output {output}: column price_eur has the aggregate function sum" in text
     assert text.count("output ") == 1
+
+
+def _of_totals(context: JobContext, **functions: str | None) -> JobContext:
+    """Return the job with totals of an auction in its output."""
+    columns = [Column("auction", "int64", key=True)]
+    columns += [Column(name, "int64", aggregate=function) for name, function in functions.items()]
+    return replace(context, job=replace(context.job, outputs={"output": columns}))
+
+
+def test_totals_are_made_with_their_functions(context: JobContext) -> None:
+    totals = _configured(_of_totals(context, bids="sum", highest="max"), output_retention=10**6)
+    provision(totals)
+    check(totals)
+    found = totals.client.get(f"{totals.settings.output}/@schema")
+    assert [column.get("aggregate") for column in found] == [None, "sum", "max"]
+    # Old contributions would go out of totals that are still added to.
+    assert totals.client.get_attribute(totals.settings.output, "min_data_ttl", None) is None
+
+
+@pytest.mark.parametrize(
+    ("functions", "said"),
+    [
+        (
+            {"bids": "sum", "highest": "min"},
+            "highest has the aggregate function max, tables.py says",
+        ),
+        ({"bids": "sum", "highest": None}, "highest has the aggregate function max: a row that is"),
+    ],
+)
+def test_a_table_keeps_its_functions(
+    context: JobContext, functions: dict[str, str | None], said: str
+) -> None:
+    provision(_of_totals(context, bids="sum", highest="max"))
+    text = _required(_of_totals(context, **functions))
+    assert f"column {said}" in text
+    assert "the table cannot lose or change it" in text
+
+
+def test_a_table_gets_functions_by_migrate(context: JobContext) -> None:
+    """A start refuses the table; `migrate` does not, not even one that it has left unmounted."""
+    plain = _of_totals(context, bids=None, highest=None)
+    provision(plain)
+    plain.client.insert_rows(plain.settings.output, [{"auction": 1, "bids": 5, "highest": 7}])
+    totals = _of_totals(context, bids="sum", highest="max")
+    assert "column bids has no aggregate function, tables.py says sum" in _required(totals)
+    lacking = added_totals.lacking(totals)
+    assert lacking["output"][0] == ["bids", "highest"]
+    totals.client.unmount_table(totals.settings.output, sync=True)
+    require(totals, migrating=True)
+    added_totals.add(totals, lacking)
+    added_totals.add(totals, added_totals.lacking(totals))
+    require(totals)
+    row = {"auction": 1, "bids": 2, "highest": 6}
+    cast(Any, totals.client).insert_rows(totals.settings.output, [row], aggregate=True, update=True)
+    found = totals.client.select_rows(f"* from [{totals.settings.output}]")
+    assert list(found) == [{"auction": 1, "bids": 7, "highest": 7}]
 
 
 @pytest.mark.parametrize("guarantee", ["transactional", "idempotent", "at_least_once"])

@@ -177,3 +177,16 @@ def test_a_native_library_that_cannot_be_loaded_names_the_folder(said: str) -> N
     with fails_with(ErrorCode.TEMPORARY_FOLDER) as caught, explained_spark():
         raise StreamingQueryException(f"{said}\n=== Streaming Query ===\n")
     assert "-Djava.io.tmpdir=FOLDER" in caught.value.remedy
+
+
+def test_an_executor_without_the_connector_is_named() -> None:
+    """No start gives it the jar, and SPYT's writer would replace totals."""
+    said = "Caused by: java.lang.ClassNotFoundException: ytstream.Adding\n\tat java.base/java.net\n"
+    with fails_with(ErrorCode.PACKAGES), explained_spark():
+        raise StreamingQueryException(said)
+
+
+def test_contributions_beyond_64_bits_are_not_tried_again() -> None:
+    said = "Caused by: java.lang.ArithmeticException: what a batch adds to c is beyond 64 bits"
+    with pytest.raises(JobError, match="larger units"), explained_spark():
+        raise StreamingQueryException(said)

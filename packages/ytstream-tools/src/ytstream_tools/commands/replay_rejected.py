@@ -18,6 +18,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
     reread.head_of(context)
     if not given.dry_run:
         rejected_replay.verify_keys(context, replace=given.replace)
+        rejected_replay.verify_alone(context)
     if context.job.references:
         log.say("lookup() reads the references as they are now, not as of the rows' batches")
     context = job_objects.sized(context)
@@ -43,7 +44,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMAND = Command(
     name="replay-rejected",
-    help="Move rejected rows that transform.py now accepts into the outputs. The job can run.",
+    help=(
+        "Move rejected rows that transform.py now accepts into the outputs. The job can run, "
+        "unless it has totals in tables."
+    ),
     run=_run,
     arguments=_arguments,
     starts_jvm=True,

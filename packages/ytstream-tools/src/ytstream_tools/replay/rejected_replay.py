@@ -35,6 +35,7 @@ from ytstream.outputs.output_frames import computed
 from ytstream.outputs.row_json import INEXACT, is_inexact
 from ytstream.outputs.sink import write_outputs
 from ytstream.query.pipeline import Flow
+from ytstream.recovery.lock import InstanceLock
 from ytstream.rejected import tagging
 from ytstream.schema.columns import key_of
 from ytstream.spark.source import INNER_POSITION
@@ -134,6 +135,7 @@ def replay(
     """
     verify_job(context.job)
     verify_keys(context, replace=replace)
+    verify_alone(context)
     tablets, counts = Tablets(jvm_of(spark), context.settings), _counts(remove_dropped)
     replaying = _Replay(spark, context, flow)
     readings, last, most = reread.read(context), (), CHUNK
@@ -231,12 +233,12 @@ def _free(
 
 
 def _keyed(context: JobContext) -> list[str]:
-    """Return the outputs whose key is not the position."""
+    """Return the outputs whose key is not the position, and in which a row replaces another."""
     key = _key(context)
     return [
         name
         for name, columns in context.job.output_columns.items()
-        if name != REJECTED and key_of(columns) not in ((), key)
+        if name not in (REJECTED, *context.job.totals) and key_of(columns) not in ((), key)
     ]
 
 
@@ -250,6 +252,21 @@ def verify_keys(context: JobContext, *, replace: bool) -> None:
             "--replace (REPLACE=1) if rejected rows may replace those with the same key, or send "
             "the rows into a queue of the job again; nothing was changed",
             code=ErrorCode.REPLAY_UNSAFE,
+        )
+
+
+def verify_alone(context: JobContext) -> None:
+    """Raise JobError if the job runs and its table adds up: both would add to the same keys.
+
+    The cluster refuses the later of two transactions that do: here a batch of the job.
+    """
+    holders = InstanceLock(context.client, context.settings.consumer).holders()
+    owner = next((owner for _, owner, _ in holders), "") if context.job.totals else ""
+    if owner:
+        raise JobError(
+            f"the job runs ({owner}), and a replay adds to the same totals: one of them would fail",
+            "`make stop`, then repeat this; nothing was changed",
+            code=ErrorCode.ANOTHER_INSTANCE,
         )
 
 

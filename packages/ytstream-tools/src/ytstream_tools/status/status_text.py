@@ -191,6 +191,9 @@ def _state(found: JobStatus) -> Iterator[str]:
                 f"state store: {mib[0]} of memory, {mib[1]} on disk, in all executors; the last "
                 f"batch spent {store.milliseconds / 1000:.1f} s of its tasks in it"
             )
+    elif found.head is not None and (since := found.head.state_since):
+        places = (f"{path}:{p}={row}" for path, by in since.items() for p, row in by.items())
+        yield f"totals in tables: of the rows from {' '.join(places)} on"
     if found.static is not None:
         waiting = counted(found.static.waiting, "table")
         yield f"{waiting} of static outputs waiting for publication"

@@ -19,6 +19,7 @@ from ytstream.outputs.output_frames import Frames, OutputFrames
 from ytstream.rejected.tagging import passed
 from ytstream.schema.columns import key_of
 
+from .added_rows import added
 from .type_conversion import with_zone
 from .unit_frames import GivenReferences, ReferenceRows, events_frame, tagged
 
@@ -32,7 +33,8 @@ def stream_outputs(
 ) -> Frames:
     """Return the rows of each output after ``batches``, each of them one micro-batch.
 
-    Rejected rows do not reach transform(). An output with a key has the newest row of each key.
+    Rejected rows do not reach transform(). An output with a key has the newest row of each key, or
+    its totals.
 
     Args:
         spark: the session of the fixture
@@ -55,6 +57,8 @@ def stream_outputs(
                 for name, frame in outputs.of(finished).items():
                     columns = key_of(context.job.output_columns[name])
                     key = [column for column in columns if column in frame.columns]
+                    if name in context.job.totals:  # the rows of all batches are added up
+                        key = []
                     schemas[name] = frame.schema
                     for at, row in enumerate(string_columns.crossing(frame).collect()):
                         place = [str(row[column]) for column in key] if key else [number, at]
@@ -69,10 +73,12 @@ def stream_outputs(
         _run(outputs, spark, folder, batches, lambda writer: writer.foreachBatch(write))
     except StreamingQueryException as error:
         raise failures[0] if failures else error from None
-    return {
+    found = {
         name: string_columns.crossed(spark.createDataFrame([*rows.get(name, {}).values()], schema))
         for name, schema in schemas.items()
     }
+    columns = context.job.output_columns
+    return {name: added(frame, columns[name]) for name, frame in found.items()}
 
 
 def streamed(

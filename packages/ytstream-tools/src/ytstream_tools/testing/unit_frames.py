@@ -35,6 +35,7 @@ from ..demo.job_sample import (
     is_rejected,
     untyped,
 )
+from .added_rows import added
 from .job_stream import assert_exact
 from .type_conversion import conversion
 
@@ -289,8 +290,8 @@ def output_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of an output in YTsaurus' values, without the guarantee's position.
 
-    Of a rejected row: the reason and the queue's row. Raises JobError for other columns than those
-    of OUTPUTS.
+    Contributions to totals are added up. Of a rejected row: the reason and the queue's row. Raises
+    JobError for other columns than those of OUTPUTS.
     """
     job = context.job
     maker = "transform()" if job.split is None else "outputs()"
@@ -319,6 +320,7 @@ def _rows(context: JobContext, result: DataFrame, output: str) -> list[dict[str,
     back = {
         column.name: conversion(column.type).from_spark for column in compared(context.job, output)
     }
+    result = added(result, context.job.output_columns[output])
     rows = string_columns.crossing(result).collect()
     return [{name: to(row[name]) for name, to in back.items()} for row in rows]
 

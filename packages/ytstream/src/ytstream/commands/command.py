@@ -23,7 +23,9 @@ class RequiredTables(StrEnum):
     NONE = "none"
     #: The tables exist and are mounted; the declaration in tables.py may be newer.
     MOUNTED = "mounted"
-    #: They also have the columns of tables.py.
+    #: They also have the columns of tables.py. Aggregate functions may be missing.
+    ALTERABLE = "alterable"
+    #: They have all that tables.py says.
     DECLARED = "declared"
 
 

@@ -5,7 +5,7 @@ import argparse
 from ..job import JobContext
 from ..recovery import migration
 from ..recovery.lock import alone
-from .command import Command
+from .command import Command, RequiredTables
 
 
 def _run(context: JobContext, given: argparse.Namespace) -> None:
@@ -20,9 +20,13 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
 COMMAND = Command(
     name="migrate",
-    help="Update a stopped job's ledger after you change guarantee or outputs, or remove a queue.",
+    help=(
+        "Update a stopped job's ledger after you change guarantee or outputs, or remove a queue. "
+        "Add aggregate functions of tables.py to the tables."
+    ),
     run=_run,
+    tables=RequiredTables.ALTERABLE,
     starts_jvm=True,
     needs_stopped_job=True,
-    changes="the ledger, the consumer and the marks on outputs",
+    changes="the ledger, the consumer, the schemas of totals and the marks on outputs",
 )

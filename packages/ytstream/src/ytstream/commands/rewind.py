@@ -3,13 +3,14 @@
 import argparse
 
 from ..job import JobContext
-from ..recovery import positions_at_time, repositioning
+from ..recovery import emptied_totals, positions_at_time, repositioning
 from ..recovery.lock import alone
 from .command import Command
 
 
 def _run(context: JobContext, given: argparse.Namespace) -> None:
-    to, rows, options = given.to, given.rows, {"overwrite": given.overwrite}
+    to, rows = given.to, given.rows
+    options = {"overwrite": given.overwrite, "empty": given.totals == "empty"}
     if to == "state":
         _rebuild(context, dry_run=given.dry_run)
         return
@@ -51,6 +52,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rows", nargs="*", metavar=row, default=(), help=example)
     over = "rows of a recreated queue may replace those stored under the same positions"
     parser.add_argument("--overwrite", action="store_true", help=over)
+    totals = "begin with empty tables where totals are (aggregate= in tables.py)"
+    parser.add_argument("--totals", choices=("empty",), help=totals)
 
 
 COMMAND = Command(
@@ -61,6 +64,7 @@ COMMAND = Command(
     ),
     run=_run,
     arguments=_arguments,
+    before=emptied_totals.resume,
     starts_jvm=True,
     needs_stopped_job=True,
     changes="the ledger, the consumer and the checkpoint",

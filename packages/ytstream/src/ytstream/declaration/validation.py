@@ -2,16 +2,16 @@
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import COUNT, LATE, PROCESSINGS, REJECT, REJECTED, Guarantee, Job, own_confs
-from ..schema.columns import Column, key_of, rejected_columns, type_name
+from ..schema.columns import Column, is_totals, key_of, rejected_columns, type_name
 from ..schema.spark_types import never_written
 from ..settings import spark_conf
-from ..settings.job_settings import Settings
+from ..settings.job_settings import SPYT, Settings, one_tablet_of
 from ..text_table import counted
 from ..version import version_of
 from .compatibility import KEYED
@@ -33,7 +33,9 @@ def verify(job: Job) -> None:
     _refuse(
         "job.py and tables.py do not fit",
         "correct job.py or tables.py; nothing was started",
-        chain(_of_functions(job), _of_reject(job), _of_static(job), _of_columns(job)),
+        chain(
+            _of_functions(job), _of_reject(job), _of_static(job), _of_columns(job), _of_totals(job)
+        ),
         ErrorCode.JOB,
     )
 
@@ -133,6 +135,28 @@ def _of_references(job: Job) -> Iterator[str]:
         )
 
 
+def _of_totals(job: Job) -> Iterator[str]:
+    """Yield what is wrong with `aggregate=`, apart from what columns.py refuses."""
+    for name, columns in (("QUEUE", job.queue_columns), ("REFERENCE", job.reference_columns)):
+        if is_totals(columns):
+            yield f"{name} has columns with aggregate=, which only OUTPUTS may have"
+    for name in job.totals:
+        columns = job.output_columns[name]
+        plain = [column.name for column in columns if not (column.key or column.aggregate)]
+        if plain:
+            yield (
+                f"OUTPUTS[{name!r}] has columns with aggregate= and without ({', '.join(plain)}): "
+                "a table adds up all columns that are not keys, or none"
+            )
+        if not key_of(columns):
+            yield f"OUTPUTS[{name!r}] has aggregate= and no key column: totals need a key"
+        if job.guarantee != "transactional":
+            yield (
+                f"OUTPUTS[{name!r}] has aggregate= under {job.guarantee}: a write that is repeated "
+                'would be added twice; set guarantee="transactional" in job.py'
+            )
+
+
 def _verify_kinds(job: Job) -> None:
     """Raise JobError for a value of job.py that is of the wrong kind, or a number out of bounds."""
     if not isinstance(job, Job):
@@ -214,6 +238,14 @@ def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
         yield f"[references] lacks {name}, of REFERENCES"
     for name in settings.references.keys() - job.references.keys():
         yield f"[references] names {name}, which REFERENCES does not have"
+    if job.totals and settings.connector == SPYT:
+        yield (
+            f'connector = "spyt" writes no totals, and {", ".join(job.totals)} has aggregate=: it '
+            'would replace them; use connector = "own"'
+        )
+    for name in job.totals:
+        if problem := _of_first(name, job.output_columns[name], settings):
+            yield problem
     own = own_confs(job, settings, version_of("pyspark"))
     for name, value in settings.spark_confs.items():
         if spark_conf.is_protected(name) and own.get(name, "").lower() != value.lower():
@@ -228,6 +260,18 @@ def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
         yield "a join needs the key `reference`"
     elif settings.reference is not None and not is_read:
         yield f"processing {job.processing} does not use the key `reference` without REFERENCE"
+
+
+def _of_first(name: str, columns: Sequence[Column], settings: Settings) -> str:
+    """Return why `first` may depend on chance; empty where the owner says that it does not."""
+    first = [column.name for column in columns if column.aggregate == "first"]
+    if not first or one_tablet_of(name) in settings.accept:
+        return ""
+    return (
+        f'OUTPUTS[{name!r}] has aggregate="first" ({", ".join(first)}): between rows of several '
+        "tablets it depends on where batches are cut; if all rows of a key are in one tablet of "
+        f'one queue: accept = ["{one_tablet_of(name)}"] in the configuration'
+    )
 
 
 def _of_keys(job: Job, guarantee: Guarantee, queues: int) -> Iterator[str]:

@@ -57,6 +57,11 @@ def _problems(row: StructType, columns: Sequence[Column], output: str) -> Iterat
         if field.nullable and column.required:
             said = F.lit(f"a null in column {field.name} of {output!r}, which is required")
             yield F.when(value.isNull(), said)
+        if column.aggregate is not None and field.dataType.typeName() in ("double", "float"):
+            # A sum keeps it for ever, and min and max depend on the order (YTsaurus,
+            # builtin_function_profiler.cpp).
+            said = F.lit(f"NaN in column {field.name} of {output!r}, which has aggregate=")
+            yield F.when(F.isnan(value), said)
         if (is_outside := outside(column.type, field.dataType)) is not None:
             where = f" in column {field.name} of {output!r}, which has {spelled(column.type)}"
             said = F.concat(_shown(field, value), F.lit(f"{where}{span(column.type)}"))

@@ -222,7 +222,8 @@ def unproven(context: JobContext, frames: Frames) -> frozenset[str]:
     return frozenset(
         name
         for name, rows in frames.items()
-        if keys[name] and keys[name] != position and not is_unique_by(rows, keys[name])
+        if keys[name] and keys[name] != position and name not in context.job.totals
+        if not is_unique_by(rows, keys[name])
     )
 
 

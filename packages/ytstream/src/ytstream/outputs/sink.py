@@ -66,6 +66,12 @@ def _add_batch(rows: DataFrame, output: str, context: JobContext, java: Java, nu
         columns = context.job.output_columns[output]
         tablets = context.output_tablets.get(output, 0)
         choose_connector.write(rows, settings.outputs[output], columns, tablets, settings, java)
+    elif output in context.job.totals:  # verified before the query: never without a word
+        raise JobError(
+            f"SPYT's writer would replace the totals of {output!r}",
+            "start the job again",
+            code=ErrorCode.SPYT_VERSION,
+        )
     else:
         add_batch(_sink(spark, context, java, output), number, rows)
 

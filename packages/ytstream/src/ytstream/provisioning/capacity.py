@@ -124,7 +124,8 @@ def remarks(context: JobContext) -> Iterator[str]:
         return
     rows, capacities = largest_batch(context), of_outputs(context)
     partitions = rows // settings.max_rows_per_partition
-    if job.kind.is_grouping and job.kind.output_mode == "append":
+    kind = job.kind
+    if kind.is_stateful and kind.is_grouping and kind.output_mode == "append":
         head = read_head(settings.ledger, context.client.select_rows)
         keys = (head.state_rows if head is not None else None) or 0
         for capacity in capacities:

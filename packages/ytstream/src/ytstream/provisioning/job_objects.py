@@ -22,8 +22,14 @@ from ..ledger import ledger_rows
 from ..ledger.positions import MARKER
 from ..recovery import output_ownership
 from ..schema.columns import Column, key_of
-from ..schema.table_schema import SERVICE_COLUMNS, differences, split_by_position, table_schema
-from ..settings.job_settings import Settings, late_rows_of
+from ..schema.table_schema import (
+    SERVICE_COLUMNS,
+    differences,
+    functions_of,
+    split_by_position,
+    table_schema,
+)
+from ..settings.job_settings import Settings, late_rows_of, one_tablet_of
 from ..text_table import counted, table
 from . import references
 
@@ -81,6 +87,8 @@ class DeclaredObject:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     #: False: its owner creates and mounts it.
     is_ours: bool = True
+    #: False: it may be unmounted.
+    is_mounted: bool = True
 
 
 def provision(context: JobContext) -> list[str]:
@@ -105,10 +113,14 @@ def provision(context: JobContext) -> list[str]:
 
 
 def require(
-    context: JobContext, what: str = "the job cannot start", *, declared: bool = True
+    context: JobContext,
+    what: str = "the job cannot start",
+    *,
+    declared: bool = True,
+    migrating: bool = False,
 ) -> None:
     """Raise JobError, with all findings, unless everything is in place; changes nothing."""
-    if found := list(findings(context, declared=declared)):
+    if found := list(findings(context, declared=declared, migrating=migrating)):
         raise JobError(f"{what}:\n" + "\n".join(map(str, found)), code=ErrorCode.NOT_PROVISIONED)
 
 
@@ -151,14 +163,18 @@ def sized(context: JobContext) -> JobContext:
     return replace(context, settings=replace(settings, dyn_batch_size=rows))
 
 
-def findings(context: JobContext, *, declared: bool = True) -> Iterator[Discrepancy]:
+def findings(
+    context: JobContext, *, declared: bool = True, migrating: bool = False
+) -> Iterator[Discrepancy]:
     """Yield everything that is missing or differs, in the order in which to repair it.
 
     Not ``declared``: without what tables.py says, which may be about the next version of the job.
+    ``migrating``: without aggregate functions that tables lack, and may be unmounted to get.
     """
     client, settings, job = context.client, context.settings, context.job
     late = [late_rows_of(queue) for queue in settings.queues] if job.kind.is_stateful else []
     waivers = [*context.guarantee.acceptable, output_ownership.SHARED, *late]
+    waivers += [one_tablet_of(name) for name in job.totals]
     yield from _unknown_waivers(settings, waivers)
     look: AttributesOf = cache(lambda path: facts(client, path, _ASKED) or {})
     inspect = partial(_inspect, client, settings, look)
@@ -177,7 +193,7 @@ def findings(context: JobContext, *, declared: bool = True) -> Iterator[Discrepa
             yield from _registration(client, settings.consumer, queue)
     if declared:
         counts = {path: int(look(path)["tablet_count"]) for path in settings.queues if not queues}
-        yield from _outputs(context, look, counts)
+        yield from _outputs(context, look, counts, migrating=migrating)
     if declared and settings.reference is not None:
         yield from inspect(
             DeclaredObject("reference", settings.reference, "table", job.reference_columns)
@@ -197,7 +213,7 @@ def findings(context: JobContext, *, declared: bool = True) -> Iterator[Discrepa
 
 
 def _outputs(
-    context: JobContext, look: AttributesOf, tablets: TabletCounts
+    context: JobContext, look: AttributesOf, tablets: TabletCounts, *, migrating: bool
 ) -> Iterator[Discrepancy]:
     settings, job = context.settings, context.job
     inspect = partial(_inspect, context.client, settings, look)
@@ -206,9 +222,11 @@ def _outputs(
             yield Discrepancy(f"output {path}", *problem)
     if tablets:  # the number of tablets that an output needs depends on the queues'
         for name in (name for name in job.outputs if name not in job.static):
-            yield from inspect(wanted_output(context, name, tablets))
+            wanted = wanted_output(context, name, tablets)
+            is_altered = migrating and name in job.totals
+            yield from inspect(replace(wanted, is_mounted=not is_altered))
             there = look(path := settings.outputs[name])
-            yield from _aggregates(name, path, there.get("schema", ()))
+            yield from _functions(context, name, there.get("schema", ()), migrating=migrating)
             # With a key, rows go by it and not at random.
             if "tablet_count" in there and not key_of(job.output_columns[name]):
                 yield from _sizing(context, path, int(there["tablet_count"]), tablets)
@@ -253,7 +271,7 @@ def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) ->
         attributes = split_by_position(tablets)
     else:
         attributes = context.guarantee.output_attributes(columns, settings, tablets)
-    if settings.output_retention is not None:
+    if settings.output_retention is not None and name not in context.job.totals:
         # Rows may go once they are older than both: min_data_ttl is 30 minutes by default, and an
         # ordered table keeps rows for the longer one (YTsaurus, store_trimmer.cpp).
         kept = settings.output_retention
@@ -290,7 +308,8 @@ def _inspect(
             yield from _differences(label, TableSchema.from_yson_type(found["schema"]), wanted)
         if found.get("atomicity") == "none" and wanted.name not in _READ_ONLY:
             yield _not_atomic(label, wanted.path)
-        yield from _mounted(client, label, found["tablet_state"], wanted)
+        if wanted.is_mounted:
+            yield from _mounted(client, label, found["tablet_state"], wanted)
 
 
 def _not_atomic(label: str, path: str) -> Discrepancy:
@@ -345,15 +364,40 @@ def _differences(label: str, found: Any, wanted: DeclaredObject) -> Iterator[Dis
         yield Discrepancy(label, line, remedy)
 
 
-def _aggregates(name: str, path: str, schema: Any) -> Iterator[Discrepancy]:
-    """Yield columns with an aggregate function, which may add a repeated row to the first one."""
-    for column in schema:
-        if function := column.get("aggregate"):
+def _functions(
+    context: JobContext, name: str, schema: Any, *, migrating: bool
+) -> Iterator[Discrepancy]:
+    """Yield columns whose aggregate function is not the one of tables.py.
+
+    With one that tables.py does not know, a row that is written again would be added to the first
+    one. Not those that `migrate` adds if it runs now.
+    """
+    columns = {column.name: column.aggregate for column in context.job.output_columns[name]}
+    label, found = f"{name} {context.settings.outputs[name]}", functions_of(schema)
+    stays = "the table cannot lose or change it: {}, or configure another table"
+    for column, function in found.items():
+        wanted = columns.get(column)
+        if wanted is None:
             yield Discrepancy(
-                f"{name} {path}",
-                f"column {column['name']} has the aggregate function {function}: a row that is "
-                "written again would be added to the first one instead of replacing it",
-                "create the table without it, or configure another table",
+                label,
+                f"column {column} has the aggregate function {function}: a row that is written "
+                "again would be added to the first one instead of replacing it",
+                stays.format(f'give the column aggregate="{function}" in tables.py'),
+            )
+        elif wanted != function:
+            yield Discrepancy(
+                label,
+                f"column {column} has the aggregate function {function}, tables.py says {wanted}",
+                stays.format("correct tables.py"),
+            )
+    there = {column["name"] for column in schema}
+    for column, wanted in columns.items():
+        if wanted is not None and column in there and column not in found and not migrating:
+            yield Discrepancy(
+                label,
+                f"column {column} has no aggregate function, tables.py says {wanted}",
+                "stop the job and run `migrate`, which adds it: what the rows have there is where "
+                "their totals begin",
             )
 
 

@@ -77,6 +77,7 @@ def flow_of(
     each micro-batch. The rows that REJECT keeps out are counted, and read again: see writer.py.
     """
     verify_sink(spark, context)
+    _verify_connector(spark, context)
     job, guarantee, settings = context.job, context.guarantee, context.settings
     references = references or JobReferences(spark, context)
     outputs = OutputFrames(context, reference, references)
@@ -104,10 +105,31 @@ def flow_of(
     return Flow(rows, proven, arrived, references, lost)
 
 
+def _verify_connector(spark: SparkSession, context: JobContext) -> None:
+    """Raise JobError for totals that SPYT's writer would replace instead of adding to them."""
+    name, problem = in_use(spark, context.settings)
+    if context.job.totals and name != OWN:
+        raise JobError(
+            f"{', '.join(context.job.totals)} has aggregate=, and only the job's own connector "
+            f"adds to totals; it does not run here: {problem or 'the configuration names SPYT'}",
+            "use the Spark and the SPYT that pyproject.toml pins; nothing was started",
+            code=ErrorCode.SPYT_VERSION,
+        )
+
+
 def _verify_plan(rows: DataFrame, context: JobContext) -> None:
     """Raise JobError for a plan that does not go with the job's processing or with any stream."""
     job = context.job
     operator = stateful_operator(rows)
+    if operator is not None and job.totals and not job.kind.is_stateful:
+        raise JobError(
+            f"transform() has an operator that needs state ({operator}), and the table keeps the "
+            f"totals of {', '.join(job.totals)} (aggregate= in tables.py)",
+            "return what each row contributes, e.g. events.select(key, F.lit(1).alias('count')): "
+            "each task combines its rows of a key, and the table adds; outputs() may group the "
+            "rows of a micro-batch",
+            code=ErrorCode.PLAN,
+        )
     if operator is not None and not job.kind.is_stateful:
         stateful = ", ".join(name for name, kind in PROCESSINGS.items() if kind.is_stateful)
         raise JobError(

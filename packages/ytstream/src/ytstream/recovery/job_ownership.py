@@ -25,6 +25,7 @@ def marker_of(context: JobContext) -> dict[str, Any]:
         "processing": job.processing,
         "outputs": dict(context.settings.outputs),
         "schema": sha256("\n".join(described).encode()).hexdigest(),
+        **({"totals": list(job.totals)} if job.totals else {}),
     }
 
 
@@ -138,6 +139,15 @@ def verify_declaration(context: JobContext, head: Head) -> None:
                 + "\n     or restore the former one: nothing has changed yet",
                 code=ErrorCode.JOB_CHANGED,
             )
+    if (was := head.marker.get("totals", [])) != (now := mine.get("totals", [])):
+        changed = ", ".join(sorted({*was} ^ {*now}))
+        raise JobError(
+            f"aggregate= of tables.py is new, or gone, for {changed}, by the ledger {path}",
+            "stop the job, run `migrate`, and start it again: it continues with its next row, and "
+            "adds it to what the table has\n"
+            "     or restore the former tables.py and transform.py: nothing has changed yet",
+            code=ErrorCode.JOB_CHANGED,
+        )
     if gone := sorted({*head.queues} - {*context.settings.queues}):
         raise JobError(
             f"the job has read {', '.join(gone)}, which the configuration does not name any more",

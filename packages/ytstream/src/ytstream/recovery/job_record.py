@@ -17,6 +17,7 @@ from ..cluster.client import Client, plain
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import COUNT, Job, JobContext
+from ..schema.columns import Column
 from ..settings.job_settings import Settings
 from ..settings.submit_section import SubmitSection
 from ..version import __version__
@@ -31,6 +32,8 @@ _OURS = "A table of the ytstream job "
 _VERSION = 1
 #: Starts that are remembered, and for how long.
 _STARTS, _PERIOD = 200, timedelta(days=1)
+#: Stands for the columns of an output that adds up.
+_TOTALS = (Column("key", "int64", key=True), Column("total", "int64", aggregate="sum"))
 _PLAIN = (
     "proxy", "consumer", "checkpoint", "ledger", "reference", "max_rows_per_partition", "pool",
     "proxy_role", "runbook_url", "account", "tablet_cell_bundle", "late_limit",
@@ -69,6 +72,7 @@ def record_of(
         "reject": [*job.reject],
         "warn": [*job.warn],
         "late": job.late,
+        "totals": [*job.totals],
         "queues": [*settings.queues],
         "references": dict(settings.references),
         "alias": settings.alias,
@@ -142,7 +146,9 @@ def job_of(record: Mapping[str, Any]) -> Job:
         processing=record["processing"],
         guarantee=record["guarantee"],
         queue=(),
-        outputs=dict.fromkeys(record["outputs"], ()),
+        outputs={
+            name: _TOTALS if name in record.get("totals", ()) else () for name in record["outputs"]
+        },
         transform=_not_here,
         static=tuple(record["static"]),
         reject=dict.fromkeys(record["reject"], ""),

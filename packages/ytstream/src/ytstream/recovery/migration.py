@@ -9,7 +9,7 @@ from ..job import JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import Snapshot, is_moved
-from . import job_ownership, output_ownership, start
+from . import added_totals, job_ownership, output_ownership, start
 from .epoch import Epoch, raise_epoch
 
 if TYPE_CHECKING:
@@ -19,14 +19,19 @@ if TYPE_CHECKING:
 def migrate(context: JobContext, tablets: Tablets) -> list[str]:
     """Apply another guarantee, other outputs, fewer queues or the new tablets of a drained queue.
 
+    Or let the tables add up what was in a state: once no older driver can commit, they get their
+    functions. Until the head says so, neither the former job nor the new one starts.
+
     Returns what was done. Raises JobError when anything else has changed.
     """
     found = positions.read(context.client, context.settings)
     done, is_needed = _needed(context, found)
     if not is_needed:
+        added_totals.add(context, added_totals.lacking(context))
         return done
     start.decide(context, found, migrating=True)
     epoch = raise_epoch(context.settings.ledger, tablets, Epoch())
+    added_totals.add(context, added_totals.lacking(context))
     found = positions.read(context.client, context.settings)
     plan = start.decide(context, found, migrating=True)
     start.begin(context, tablets, epoch, found, plan)
@@ -47,10 +52,11 @@ def rehearse_migrate(context: JobContext) -> list[str]:
 def _needed(context: JobContext, found: Snapshot) -> tuple[list[str], bool]:
     """Return what has changed since the last start, and whether `migrate` has anything to do."""
     head, mine = found.begun, job_ownership.marker_of(context)
+    altered = added_totals.told(context, added_totals.lacking(context))
     if head is None:
         job_ownership.verify_age(context, found)
-        return ["nothing to do: the job has not started yet"], False
-    if done := _changes(found, head, mine, context.settings.queues):
+        return altered or ["nothing to do: the job has not started yet"], False
+    if done := [*_changes(found, head, mine, context.settings.queues), *altered]:
         return done, True
     return [f"nothing to do: the job's guarantee is {mine['guarantee']}"], False
 
@@ -63,6 +69,8 @@ def _changes(
         done.append(
             f"the job's guarantee was {was.get('guarantee')} and is {mine['guarantee']} now"
         )
+    if was.get("totals", []) != mine.get("totals", []) and mine["processing"] == "aggregate":
+        done.append("the job keeps no state any more: its table has the totals")
     if was.get("outputs") != mine["outputs"]:
         done.append("the job's outputs now match the configuration")
     done += [

@@ -15,7 +15,14 @@ from ..ledger.ledger_rows import Head, Move
 from ..ledger.offsets import Queue, Rows
 from ..ledger.positions import Snapshot
 from ..text_table import counted
-from . import job_ownership, output_ownership, rewind_consequences, spark_logs, start
+from . import (
+    emptied_totals,
+    job_ownership,
+    output_ownership,
+    rewind_consequences,
+    spark_logs,
+    start,
+)
 from .epoch import Epoch, raise_epoch
 from .start import StartPlan
 
@@ -30,18 +37,19 @@ def rewind(
     rows: Sequence[str],
     *,
     overwrite: bool = False,
+    empty: bool = False,
 ) -> list[str]:
     """Move the job to other rows, with an empty checkpoint; return what was done.
 
     ``to`` is "earliest", "latest" or "rows"; then ``rows`` are QUEUE:PARTITION=ROW, and other
     partitions stay where they are. With ``overwrite`` rows of a recreated queue may replace those
-    that outputs hold under the same positions.
+    that outputs hold under the same positions. With ``empty`` totals begin in empty tables.
     The marks of these outputs are written after the head: a process that dies in between has moved
     the job, and `rewind` asks for ``overwrite`` again. The second one moves the job as the first
     did, and no row was read meanwhile, since a start also fails. Raises JobError before any row
     is moved.
     """
-    found = _verified(context, to, rows, overwrite=overwrite)
+    found = _verified(context, to, rows, overwrite=overwrite, empty=empty)
     least = _lost(context, found)
     mine = raise_epoch(context.settings.ledger, tablets, Epoch(), repair=True, least=least)
     # An older driver's batch may have committed until then.
@@ -49,15 +57,26 @@ def rewind(
     targets = _targets(found, _stands(found), to, rows)
     output_ownership.verify_outputs(context, found, overwrite=overwrite)
     head, moved = replace(found.head or Head(), batch=-1), _moved(found, targets)
+    emptied: list[str] = []
+    if empty:
+        emptied = [*emptied_totals.told(context, emptied_totals.number_of(head, mine))]
+        emptied_totals.swap(context, tablets, mine)
+        since = {queue.path: rows for queue, rows in zip(found.queues, targets, strict=True)}
+        head = replace(head, state_since=since)
     start.begin(context, tablets, mine, found, StartPlan(targets, head, move=Move("rewind", moved)))
-    return [*_told(moved), *_consequences(context, found, targets)]
+    return [*_told(moved), *emptied, *_consequences(context, found, targets)]
 
 
 def rehearse_rewind(
-    context: JobContext, to: str, rows: Sequence[str], *, overwrite: bool = False
+    context: JobContext,
+    to: str,
+    rows: Sequence[str],
+    *,
+    overwrite: bool = False,
+    empty: bool = False,
 ) -> list[str]:
     """Return what `rewind` would do now; changes nothing. Raises JobError where it would."""
-    found = _verified(context, to, rows, overwrite=overwrite)
+    found = _verified(context, to, rows, overwrite=overwrite, empty=empty)
     targets = _targets(found, _stands(found), to, rows)
     moved = _moved(found, targets)
     pairs = [pair for partitions in moved.values() for pair in partitions.values()]
@@ -67,12 +86,15 @@ def rehearse_rewind(
     return [
         *(_told(moved) if pairs else [stays]),
         f"{counted(again, 'row')} would be read again, {skipped} skipped",
+        *(emptied_totals.told(context, (found.head or Head()).epoch + 1) if empty else ()),
         *_consequences(context, found, targets),
         "nothing was changed",
     ]
 
 
-def _verified(context: JobContext, to: str, rows: Sequence[str], *, overwrite: bool) -> Snapshot:
+def _verified(
+    context: JobContext, to: str, rows: Sequence[str], *, overwrite: bool, empty: bool
+) -> Snapshot:
     """Return all positions. Raises JobError unless `rewind` may go there."""
     found = positions.read(context.client, context.settings, repair=True)
     if found.begun is not None:
@@ -80,8 +102,19 @@ def _verified(context: JobContext, to: str, rows: Sequence[str], *, overwrite: b
     job_ownership.verify_owner(context, found)
     output_ownership.verify_outputs(context, found, overwrite=overwrite)
     _verify_named(context, found, to, rows)
-    _targets(found, _stands(found), to, rows)
+    moved = _moved(found, _targets(found, _stands(found), to, rows))
+    emptied_totals.verify_added_once(context, found, is_back=_is_back(found, moved), is_empty=empty)
     return found
+
+
+def _is_back(found: Snapshot, moved: Mapping[str, Mapping[int, tuple[int, int]]]) -> bool:
+    """Return whether rows are read again that were read before."""
+    return any(
+        now < was
+        for path, rows in moved.items()
+        if path not in found.renumbered
+        for was, now in rows.values()
+    )
 
 
 def _moved(found: Snapshot, targets: Rows) -> dict[str, dict[int, tuple[int, int]]]:
@@ -103,13 +136,7 @@ def _told(moved: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[str]:
 
 def _consequences(context: JobContext, found: Snapshot, targets: Rows) -> list[str]:
     """Return what happens to the state and to the outputs."""
-    moved = _moved(found, targets)
-    is_back = any(
-        now < was
-        for path, rows in moved.items()
-        if path not in found.renumbered
-        for was, now in rows.values()
-    )
+    is_back = _is_back(found, _moved(found, targets))
     again = rewind_consequences.written_again(context) if is_back else []
     left = output_ownership.former(context, found.head or Head())
     return [*rewind_consequences.of_state(context, found, targets), *again, *left]

@@ -26,12 +26,14 @@ from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger import ledger_rows, positions
 from ..ledger.ledger_rows import Head, Move
-from ..ledger.offsets import Queue, Rows, ahead, behind
+from ..ledger.offsets import ByQueue, Queue, Rows, ahead, behind
 from ..ledger.positions import Snapshot
 from ..settings.job_settings import Settings
 from . import (
     added_queue,
+    added_totals,
     checkpoint_repair,
+    emptied_totals,
     epoch,
     job_ownership,
     job_record,
@@ -117,11 +119,13 @@ def decide(context: JobContext, found: Snapshot, *, migrating: bool = False) -> 
         plan = _first(settings, found)
     else:
         job_ownership.verify_job(context, head)
+        emptied_totals.verify_swapped(head)
         job_ownership.verify_owner(context, found)
         if not migrating:
             job_ownership.verify_declaration(context, head)
         job_ownership.verify_queues(context, found, head)
         resharded_queue.verify_layouts(found, head, migrating=migrating)
+        added_totals.verify_state(context, head)
         state_check.verify_state(context, head)
         plan = _continued(context, found, head)
     output_ownership.verify_outputs(context, found)
@@ -195,13 +199,25 @@ def _begun(context: JobContext, found: Snapshot, plan: StartPlan, head: Head) ->
         store=None,
     )
     if not context.job.kind.is_stateful:
-        return after
+        return replace(after, state_since=_counted_since(context, found, plan, rows))
     if head.batch < 0:  # an empty folder
         return replace(after, state_rows=0, state_since=rows)
     # Rows that moved cannot be named: nobody knows from which rows on the state is made.
     known = {} if found.renumbered else plan.head.state_since
     since = rows | dict(known) if known else {}
     return replace(after, state_rows=plan.head.state_rows, state_since=since)
+
+
+def _counted_since(context: JobContext, found: Snapshot, plan: StartPlan, rows: ByQueue) -> ByQueue:
+    """Return the rows from which on totals in tables count; empty where nobody knows any more.
+
+    A rewind back has emptied the tables; a skip leaves what they have.
+    """
+    known = dict(plan.head.state_since)
+    if not context.job.totals or found.renumbered:
+        return {}
+    is_known = found.begun is None or known
+    return {**rows, **known} if is_known else {}
 
 
 def _retired(head: Head, queue: Queue) -> dict[int, int]:

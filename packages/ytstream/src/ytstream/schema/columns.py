@@ -39,6 +39,28 @@ class Column:
     #: Whether it is a key column. Key columns come first. The table is sorted by them, and each key
     #: is unique.
     key: bool = False
+    #: "sum", "min", "max" or "first": transform() gives what each row contributes, and the table
+    #: keeps the total. All columns of the output that are not keys then need one.
+    aggregate: str | None = None
+
+
+_NUMBERS = (ti.Int64, ti.Uint64, ti.Double)
+#: Function -> the types that it takes. An aggregate column has a physical type (YTsaurus,
+#: ytlib/table_client/schema.cpp, ValidateAggregatedColumns; functions_builtin_registry.cpp).
+AGGREGATES: Mapping[str, tuple[Any, ...]] = {
+    "sum": _NUMBERS,
+    "min": (*_NUMBERS, ti.Bool, ti.String),
+    "max": (*_NUMBERS, ti.Bool, ti.String),
+    "first": (*_NUMBERS, ti.Bool, ti.String, ti.Yson),
+}
+#: What to use instead of a type that no function takes.
+_PHYSICAL = {
+    "int64": (ti.Int8, ti.Int16, ti.Int32, ti.Interval, ti.Interval64, ti.Date32, ti.Datetime64,
+              ti.Timestamp64),
+    "uint64": (ti.Uint8, ti.Uint16, ti.Uint32, ti.Date, ti.Datetime, ti.Timestamp),
+    "double": (ti.Float,),
+    "string": (ti.Utf8, ti.Json, ti.Uuid),
+}  # fmt: skip
 
 
 #: A column as tables.py may write it: a Column, or (name, type, required).
@@ -89,12 +111,42 @@ def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
                 "use a number, a text, a boolean or a time as the key",
                 code=ErrorCode.TABLES,
             )
+        if column.aggregate is not None and (problem := _of_aggregate(column)):
+            raise JobError(f"{where}: {problem[0]}", problem[1], code=ErrorCode.TABLES)
         result.append(column)
     if not result:
         raise JobError(
             f"tables.py: {table} has no columns", "list at least one", code=ErrorCode.TABLES
         )
     return tuple(result)
+
+
+def _of_aggregate(column: Column) -> tuple[str, str] | None:
+    """Return what is wrong with the function of a column, and what to do; None if it fits."""
+    function, type_ = str(column.aggregate), column.type
+    if column.key:
+        return "a key column cannot have aggregate=", "leave it out"
+    if function not in AGGREGATES:
+        return (
+            f"there is no aggregate function {function!r}",
+            f"use one of {', '.join(AGGREGATES)}; of an average, keep the sum and the count: the "
+            "reader divides",
+        )
+    if type_ in AGGREGATES[function]:
+        return None
+    fitting = ", ".join(map(spelled, AGGREGATES[function]))
+    remedy = f"use one of {fitting}"
+    for name, types in _PHYSICAL.items():
+        if type_ in types and NAMED_TYPES[name] in AGGREGATES[function]:
+            remedy = f'use "{name}", in which the values of {spelled(type_)} fit'
+    if type_ in (ti.Date, ti.Datetime, ti.Timestamp):
+        remedy = 'use "int64" and give the time as a number, e.g. F.unix_micros("date_time")'
+    return f"aggregate={function!r} does not go with type {spelled(type_)}", remedy
+
+
+def is_totals(columns: Sequence[Described]) -> bool:
+    """Return whether the table adds up what is written: its value columns have functions."""
+    return any(getattr(column, "aggregate", None) is not None for column in columns)
 
 
 def key_of(columns: Sequence[Column]) -> tuple[str, ...]:
@@ -155,6 +207,7 @@ def _column(where: str, entry: Any) -> Column:
         and isinstance(column.name, str)
         and isinstance(column.required, bool)
         and isinstance(column.key, bool)
+        and isinstance(column.aggregate, str | None)
     ):
         raise JobError(
             f"{where}: wanted a Column, or (name, type, required)",

@@ -26,7 +26,8 @@ def table_schema(columns: Sequence[Column]) -> Any:
     schema = TableSchema(strict=True, unique_keys=any(column.key for column in columns))
     for column in columns:
         stored = column.type if column.required else ti.Optional[column.type]
-        schema.add_column(column.name, stored, sort_order="ascending" if column.key else None)
+        order = "ascending" if column.key else None
+        schema.add_column(column.name, stored, sort_order=order, aggregate=column.aggregate)
     return schema
 
 
@@ -78,6 +79,21 @@ def unlike(columns: Sequence[Column], stored: Any) -> list[str]:
     want = {c.name: c.type for c in table_schema(columns).columns}
     have = {c.name: c.type for c in TableSchema.from_yson_type(stored).columns if c.name in want}
     return sorted(_of_columns(want, have, "tables.py"))
+
+
+def functions_of(stored: Any) -> dict[str, str]:
+    """Return the aggregate functions of a table's attribute `schema`, by column."""
+    return {column["name"]: column["aggregate"] for column in stored if column.get("aggregate")}
+
+
+def with_functions(columns: Sequence[Column], stored: Any) -> tuple[list[str], Any]:
+    """Return which columns of a table lack their function, and its schema with all of them."""
+    schema, has = TableSchema.from_yson_type(stored), functions_of(stored)
+    wanted = {column.name: column.aggregate for column in columns if column.aggregate}
+    lacking = [name for name in wanted if name not in has]
+    for column in schema.columns:
+        column.aggregate = column.aggregate or wanted.get(column.name)
+    return lacking, schema.to_yson_type()
 
 
 def _of_columns(want: Mapping[str, Any], have: Mapping[str, Any], said_by: str) -> list[str]:

@@ -252,6 +252,14 @@ def late_rows_of(queue: str) -> str:
     return f"late:{queue}"
 
 
+def one_tablet_of(output: str) -> str:
+    """Return the entry of `accept` that says where the rows of each key of an output are.
+
+    All of them are in one tablet of one queue.
+    """
+    return f"one_tablet:{output}"
+
+
 def _checked(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the values that are good, and what is wrong with the file."""
     keys = {key.name: key for key in fields(Settings)}

@@ -18,13 +18,15 @@ from .jvm_process import OTHER_FOLDER, explained_jvm
 #: What YTsaurus says of a value above 16 MiB (client/table_client/unversioned_row.cpp,
 #: ValidateDynamicValue).
 _TOO_LONG = " is too long for dynamic data"
+#: What the connector says of contributions that a column cannot hold together (Totals.java).
+_TOO_LARGE = " is beyond 64 bits"
 #: Parts of messages that no restart ends, since the same row, plan or schema fails again; Spark's
 #: error conditions ("[CAST_INVALID_INPUT] ...") among them.
 _FATAL = (
     "[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE",
     "[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range",
     "Cannot find Spark field", "Cannot find YT columns", "cannot have null value",
-    "Required column", "[USER_RAISED_EXCEPTION]", "json_of: ", _TOO_LONG,
+    "Required column", "[USER_RAISED_EXCEPTION]", "json_of: ", _TOO_LONG, _TOO_LARGE,
 )  # fmt: skip
 
 #: What Java says of a native library that it cannot load, first and later.
@@ -33,6 +35,9 @@ _NATIVE = (
     "Could not initialize class org.xerial.snappy", "Could not initialize class org.rocksdb",
     "Could not initialize class com.github.luben.zstd",
 )  # fmt: skip
+
+#: What Java says of a class of the job's own connector that an executor has not got.
+_NO_JAR = re.compile(r"(ClassNotFoundException: |NoClassDefFoundError: )ytstream[./]\w+")
 
 #: Frames of SPYT's client.
 _CLIENT = re.compile(r"^\s*at (?:[\w.]+/)?(?:tech\.ytsaurus|io\.netty)\.", re.MULTILINE)
@@ -90,6 +95,14 @@ def _explanation(error: PySparkException | Py4JJavaError, where: str) -> Excepti
             f"{OTHER_FOLDER}; committed rows are kept",
             code=ErrorCode.TEMPORARY_FOLDER,
         )
+    if lacking := _NO_JAR.search(text):
+        return JobError(
+            f"the job cannot continue: {where}an executor has not got the job's own connector: "
+            f"{lacking[0]}",
+            "executors fetch it from the driver as they do with --jars: let them reach the driver, "
+            "or remove settings that keep jars away; committed rows are kept",
+            code=ErrorCode.PACKAGES,
+        )
     if damage := state_damage.found_in(trace):
         return damage.error(where)
     is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
@@ -120,6 +133,11 @@ def _fatal(error: PySparkException | Py4JJavaError, text: str, where: str) -> Jo
         remedy = (
             "shorten the value in transform.py, or keep such rows out with REJECT, e.g. "
             "octet_length(text) > 8000000; `capture failed` keeps the rows of the batch"
+        )
+    if _TOO_LARGE in text:
+        remedy = (
+            "keep such rows out with REJECT, e.g. abs(price) > 1000000000000, or contribute larger "
+            "units; `capture failed` keeps the rows of the batch"
         )
     if "PythonException" in text and any(part in found for part in _MISSING):
         # An executor that came after the start was not asked for its packages.

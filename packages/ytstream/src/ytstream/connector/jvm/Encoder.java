@@ -119,6 +119,14 @@ final class Encoder {
     rows--;
   }
 
+  /** Encode a row where the one before was; return the buffer, in which it begins at 8. */
+  ByteBuffer alone(InternalRow row) {
+    size = 8;
+    rows = 0;
+    add(row);
+    return wire;
+  }
+
   void add(InternalRow row) {
     room(8);
     wire.putLong(size, tablets > 0 ? width + 1 : width);

@@ -73,13 +73,23 @@ public final class Output implements VoidFunction, Serializable {
     LongAccumulator all = new LongAccumulator();
     making.register(rows.sparkContext(), Option.empty(), false);
     all.register(rows.sparkContext(), Option.empty(), false);
-    rows.toJavaRDD().foreachPartition(new Output(
-        conf, path, out.toByteArray(), schema, most, tablets, batch == null ? null : batch.txId(), making, all));
+    Output output = new Output(
+        conf, path, out.toByteArray(), schema, most, tablets, batch == null ? null : batch.txId(), making, all);
+    if (Totals.has(table)) add(rows, output);
+    else rows.toJavaRDD().foreachPartition(output);
     long[] spent = SPENT.get() == null ? new long[2] : (long[]) SPENT.get();
     long wall = System.nanoTime() - begun;
     spent[0] += wall;
     if (all.sum() > 0) spent[1] += (long) (wall * (double) (all.sum() - making.sum()) / all.sum());
     SPENT.set(spent);
+  }
+
+  private static void add(RDD rows, Output output) {
+    Added total = null;
+    for (Object task : rows.toJavaRDD().mapPartitions(new Adding(output)).collect()) {
+      if (total == null) total = (Added) task;
+      else total.and((Added) task);
+    }
   }
 
   /**
@@ -124,6 +134,30 @@ public final class Output implements VoidFunction, Serializable {
     TableSchema written = Encoder.written(to, tablets);
     if (transaction == null) writeBlocks(rows, yt, encoder, written);
     else writeInto(rows, YtWrapper.attachTransaction(transaction, false, Option.empty(), yt), encoder, written);
+  }
+
+  /**
+   * Add the rows of a task to totals, each key once. Nothing is sent a second time: in one transaction that would be
+   * added, too (YTsaurus, tablet_request_batcher.cpp). A request whose reply is lost fails the task, and with it the batch.
+   */
+  Added added(java.util.Iterator rows) throws Exception {
+    if (transaction == null) throw new IllegalStateException(path + " has totals, and there is no transaction to add in");
+    TableSchema to = TableSchema.fromYTree(YTreeBinarySerializer.deserialize(new ByteArrayInputStream(table)));
+    Totals totals = new Totals(to);
+    if (rows.hasNext()) {
+      Encoder encoder = new Encoder(to, schema, 0, 0);
+      while (rows.hasNext()) totals.add(encoder.alone((InternalRow) rows.next()), 8);
+      CompoundClient yt = YtClientProvider$.MODULE$.ytClient(conf);
+      ApiServiceTransaction batch = YtWrapper.attachTransaction(transaction, false, Option.empty(), yt);
+      Flight flight = new Flight();
+      while (totals.hasNext()) {
+        Rowset request = totals.request(path, to, most, REQUEST_BYTES);
+        flight.room(request.bytes.length);
+        flight.add(batch.modifyRows(request), request.bytes.length);
+      }
+      flight.land();
+    }
+    return totals.added();
   }
 
   private void writeInto(java.util.Iterator rows, ApiServiceTransaction batch, Encoder encoder, TableSchema to)

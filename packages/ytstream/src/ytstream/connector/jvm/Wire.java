@@ -13,6 +13,9 @@ final class Wire {
   static final int ANY = 17;
   static final int COMPOSITE = 18;
 
+  /** In the header of a value: the table adds it to what it has (wire_protocol.h, EUnversionedValueFlags). */
+  static final long AGGREGATE = 1L << 24;
+
   private Wire() {}
 
   /** The eight bytes in front of a value: the column's id, the type, flags, and the length of bytes. */

@@ -1,0 +1,249 @@
+"""Totals: the table adds up what batches contribute (`aggregate=` in tables.py)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from minicluster.testing import Running
+from tests.support.examples import TOTALS, example, settings_of
+from tests.support.helpers import ContextOf, StreamOf, adopt, refusal
+from ytstream import Column, JobError, RestartableError
+from ytstream.connector import choose_connector
+from ytstream.job import JobContext
+from ytstream.provisioning import job_objects
+from ytstream.provisioning.job_objects import LOCAL_QUEUE_TABLETS
+from ytstream.recovery import migration
+from ytstream.recovery.epoch import Epoch
+from ytstream.spark.spark_errors import explained_spark
+from ytstream_tools.replay import rejected_replay
+from ytstream_tools.testing.job_stream import Stream
+
+pytestmark = pytest.mark.spark
+
+#: Those that write a batch: at most one for each tablet of the queue.
+TASKS = LOCAL_QUEUE_TABLETS
+
+OUTPUT = [
+    Column("auction", "int64", key=True),
+    Column("channel", "utf8", key=True),
+    Column("bids", "int64", required=True, aggregate="sum"),
+    Column("total", "uint64", aggregate="sum"),
+    Column("average", "double", aggregate="sum"),
+    Column("lowest", "int64", aggregate="min"),
+    Column("highest", "int64", aggregate="max"),
+    Column("last", "string", aggregate="max"),
+    Column("is_any", "boolean", aggregate="max"),
+]
+
+
+def transform(events: DataFrame) -> DataFrame:
+    return events.select(
+        (F.col("auction") % 20).alias("auction"),
+        "channel",
+        F.lit(1).cast("long").alias("bids"),
+        F.col("price").alias("total"),
+        (F.col("price") / 4).alias("average"),
+        F.col("price").alias("lowest"),
+        F.when(F.col("price") % 3 != 0, F.col("price")).alias("highest"),
+        F.col("url").alias("last"),
+        (F.col("price") % 7 == 0).alias("is_any"),
+    )
+
+
+def totals_of(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[Any]]:
+    """Return what the table must have, in plain Python."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        found[row["auction"] % 20, row["channel"]].append(row)
+
+    def most(values: list[Any], pick: Any = max) -> Any:
+        return pick((value for value in values if value is not None), default=None)
+
+    return {
+        key: [
+            len(group),
+            sum(row["price"] for row in group),
+            sum(row["price"] / 4 for row in group),
+            min(row["price"] for row in group),
+            most([row["price"] for row in group if row["price"] % 3]),
+            most([row["url"] for row in group]),
+            any(row["price"] % 7 == 0 for row in group),
+        ]
+        for key, group in found.items()
+    }
+
+
+def stored(context: JobContext) -> dict[tuple[Any, ...], list[Any]]:
+    rows = context.client.select_rows(f"* from [{context.settings.output}]")
+    return {
+        (row["auction"], row["channel"]): [row[column.name] for column in OUTPUT[2:]]
+        for row in rows
+    }
+
+
+@pytest.fixture
+def totals(context_of: ContextOf, root: str) -> JobContext:
+    context = context_of("transactional")
+    job = replace(context.job, outputs={"output": OUTPUT}, transform=transform)
+    settings = settings_of(job, root, proxy=context.settings.proxy)
+    context = replace(context, job=job, settings=settings)
+    job_objects.provision(context)
+    return context
+
+
+@pytest.fixture
+def stream(totals: JobContext, spark: SparkSession) -> Stream:
+    adopt(spark, totals)
+    return Stream(totals, example("transactional", "map").sample, spark)
+
+
+def test_the_table_has_the_totals_of_all_batches(stream: Stream, cluster: Running) -> None:
+    """A write whose reply is lost is not sent again: its batch is aborted, and runs again."""
+    output, faults = stream.settings.output, cluster.client.faults
+    stream.send(700)
+    stream.drain()
+    stream.send(700)
+    lost = faults.add(method="ModifyRows", where={"path": output}, skip=1, action="lose_reply")
+    cluster.client.journal.clear()
+    with suppress(RestartableError, Py4JJavaError):
+        stream.drain()
+    assert faults.get(lost).hits == 1
+    writes = [entry for entry in cluster.client.journal() if entry.args.get("path") == output]
+    sent = Counter(entry.args["transaction"] for entry in writes if entry.method == "ModifyRows")
+    assert max(sent.values()) <= TASKS
+    stream.drain()
+    assert stored(stream.context) == totals_of(stream.sent)
+
+
+@pytest.mark.thorough
+def test_a_task_writes_a_key_once(stream: Stream, cluster: Running) -> None:
+    """Here with a request for each row. Several tasks may add to one key."""
+    stream.configure(dyn_batch_size=1)
+    stream.send(400)
+    cluster.client.journal.clear()
+    stream.drain()
+    output, tablets = stream.settings.output, LOCAL_QUEUE_TABLETS
+    writes = [entry for entry in cluster.client.journal() if entry.args.get("path") == output]
+    parts = [totals_of(stream.sent[tablet::tablets]) for tablet in range(tablets)]
+    assert sum(entry.method == "ModifyRows" for entry in writes) == sum(map(len, parts))
+    assert stored(stream.context) == totals_of(stream.sent)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("price", [2**62, -(2**62) - 1])
+def test_a_sum_beyond_64_bits_ends_the_job(stream: Stream, price: int) -> None:
+    """Also where two tasks add: no task has seen both rows. A table would wrap."""
+    (row,) = stream.sample.make(1)
+    columns = [Column("auction", "int64", key=True), Column("total", "int64", aggregate="sum")]
+    stream.redeclare(outputs={"output": columns}, transform=prices_of)
+    stream.client.remove(stream.settings.output)
+    job_objects.provision(stream.context)
+    stream.publish([{**row, "price": price}] * 2)
+    with pytest.raises(JobError, match="total is beyond 64 bits"), explained_spark():
+        stream.drain()
+    assert list(stream.client.select_rows(f"* from [{stream.settings.output}]")) == []
+
+
+def prices_of(events: DataFrame) -> DataFrame:
+    return events.select("auction", F.col("price").alias("total"))
+
+
+@pytest.mark.thorough
+def test_the_table_groups_and_not_the_stream(stream: Stream) -> None:
+    stream.redeclare(transform=lambda events: transform(events).groupBy("auction").count())
+    assert "return what each row contributes" in refusal(stream.flow)
+
+
+@pytest.mark.thorough
+def test_spyts_connector_does_not_take_over(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the sources do not compile: it would replace the totals."""
+    monkeypatch.setattr(choose_connector, "unavailable", lambda _: "no compiler")
+    assert "only the job's own connector adds to totals" in refusal(stream.flow)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("queues", [1, 2])
+def test_a_job_of_1_0_0_moves_its_totals_from_the_state_to_the_table(
+    stream_of: StreamOf, queues: int
+) -> None:
+    """It runs on with its state, until `migrate`. No row is counted twice, and none is lost."""
+    stream = stream_of("transactional", "aggregate", queues, rejects=True)
+    stream.send(500)
+    stream.drain()
+    stream.send(500)
+    stream.recover()  # a batch of the state may be planned and is not done
+    totals = example("transactional", TOTALS, queues, rejects=True).job
+    stream.redeclare(outputs=totals.outputs, transform=totals.transform)
+    assert "run `migrate`" in refusal(lambda: job_objects.require(stream.context))
+    said = migration.migrate(stream.context, stream.tablets)
+    assert any("adds up bids, total, highest from now on" in line for line in said)
+    stream.epoch = Epoch()  # a new process
+    stream.recover()
+    stream.drain()
+    stream.send(500)
+    stream.drain()
+    assert stream.is_exact()
+
+
+@pytest.mark.thorough
+def test_rejected_rows_are_added_once(stream_of: StreamOf, spark: SparkSession) -> None:
+    stream = stream_of("transactional", TOTALS, rejects=True)
+    stream.send(1_000)
+    stream.drain()
+    assert stream.is_exact()
+    rejected = stream.client.select_rows(f"* from [{stream.settings.outputs['rejected']}]")
+    count = len([*rejected])
+    stream.redeclare(reject={"no bid is invalid any more": "false"})
+    for expected in (count, 0):
+        said = rejected_replay.replay(spark, stream.context, stream.flow(), print)
+        assert said.startswith(f"{expected} rows went into the outputs")
+    rows = stream.client.select_rows(f"bids from [{stream.settings.output}]")
+    assert sum(row["bids"] for row in rows) == len(stream.sent)
+
+
+#: What may happen to a batch: the request, and what it meets.
+FAULTS: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"method": "ModifyRows", "action": "lose_reply"},
+    {"method": "ModifyRows", "action": "hang_up"},
+    {"method": "CommitTransaction", "action": "lose_reply"},
+    {"method": "CommitTransaction", "action": "hang_up"},
+)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("seed", "rows"), [(1, 1_500), pytest.param(2, 60_000, marks=pytest.mark.journey)]
+)
+def test_a_random_history_has_the_totals_of_its_rows(
+    stream: Stream, cluster: Running, seed: int, rows: int
+) -> None:
+    """Batches of random sizes. In some, a reply is lost or a request fails, and they run again."""
+    chance, faults = random.Random(seed), cluster.client.faults
+    stream.configure(dyn_batch_size=chance.choice((1, 7, 1_000)))
+    hits = 0
+    while len(stream.sent) < rows:
+        stream.send(chance.randint(1, rows // 10))
+        if fault := chance.choice(FAULTS):
+            of_output = {"path": stream.settings.output}
+            where = of_output if fault["method"] == "ModifyRows" else {}
+            rule = faults.add(**fault, where=where, skip=chance.randint(0, 3))
+            with suppress(RestartableError, Py4JJavaError, JobError):
+                stream.drain()
+            hits += faults.get(rule).hits
+            faults.remove(rule)
+        stream.drain()
+    assert hits
+    assert stored(stream.context) == totals_of(stream.sent)

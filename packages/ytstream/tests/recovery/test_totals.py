@@ -1,0 +1,192 @@
+"""Totals in tables: `migrate` gives them to a job that had state, `rewind` begins with empty ones.
+
+No Spark: the driver's batches add their contributions as the connector does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from tests.support.driver import Driver
+from tests.support.helpers import DriverOf, refusal
+from ytstream import Column
+from ytstream.ledger.positions import read_head
+from ytstream.provisioning import job_objects
+from ytstream.recovery import added_totals, emptied_totals
+
+IN_STATE = [Column("auction", "int64", key=True), Column("bids", "int64", required=True)]
+IN_TABLE = [IN_STATE[0], replace(IN_STATE[1], aggregate="sum")]
+
+
+class KilledError(Exception):
+    """The process has died here."""
+
+
+class Fragile:
+    """A client that dies before its n-th change of a table or of Cypress."""
+
+    CHANGES = ("create", "move", "remove", "set", "alter_table", "mount_table", "unmount_table")
+
+    def __init__(self, client: Any, lives: int) -> None:
+        self._client, self._lives = client, lives
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        if name not in self.CHANGES:
+            return found
+
+        def counted(*args: Any, **options: Any) -> Any:
+            if self._lives == 0:
+                raise KilledError(name)
+            self._lives -= 1
+            return found(*args, **options)
+
+        return counted
+
+
+@pytest.fixture
+def driver(driver_of: DriverOf) -> Driver:
+    """A job with totals in its table."""
+    made = driver_of("transactional", "aggregate")
+    made.client.remove(made.settings.output)
+    made.redeclare(outputs={"output": IN_TABLE})
+    job_objects.provision(made.context)
+    return made
+
+
+def played(driver: Driver) -> None:
+    """Run a batch of one row of each partition, and add their contributions."""
+    driver.send(1)
+    driver.batch()
+    row = {"auction": 1, "bids": len(driver.settings.queues) * 2}
+    client = cast(Any, driver.client)
+    client.insert_rows(driver.settings.output, [row], aggregate=True, update=True)
+
+
+def bids(driver: Driver, path: str = "") -> list[int]:
+    rows = driver.client.select_rows(f"bids from [{path or driver.settings.output}]")
+    return [row["bids"] for row in rows]
+
+
+def killed_at_each_step(driver: Driver, command: Callable[[], object]) -> Iterator[int]:
+    """Run a command that dies before each of its changes in turn, until it is done."""
+    client = driver.client
+    for lives in (*range(3), *range(100)):  # what an attempt has done shortens the next one
+        driver.context = replace(driver.context, client=cast(Any, Fragile(client, lives)))
+        is_done = True
+        try:
+            command()
+        except KilledError:
+            is_done = False
+        finally:
+            driver.context = replace(driver.context, client=client)
+        if is_done:
+            return
+        yield lives
+
+
+def test_a_rewind_back_is_refused(driver: Driver) -> None:
+    driver.start()
+    played(driver)
+    assert "rows that are read again would be added again" in refusal(
+        lambda: driver.rewind("earliest")
+    )
+    driver.send(1)
+    driver.rewind("latest")
+    assert bids(driver) == [2]
+
+
+def test_a_rewind_begins_with_empty_totals(driver: Driver) -> None:
+    driver.start()
+    played(driver)
+    said = driver.rewind("earliest", empty=True)
+    (line,) = (line for line in said if "begins empty" in line)
+    former = line.split()[-2].removesuffix(",")
+    assert bids(driver) == []
+    driver.client.mount_table(former, sync=True)
+    assert bids(driver, former) == [2]
+    head = read_head(driver.settings.ledger, driver.client.select_rows)
+    assert head is not None
+    assert head.state_since == head.ends
+    driver.start(new_process=True)
+
+
+def test_a_rewind_that_was_cut_off_is_repeated(driver: Driver) -> None:
+    """Whatever the step: no start comes in between, and none of the totals are counted twice."""
+    driver.start()
+    played(driver)
+    (queue,) = driver.settings.queues
+    steps = 0
+    for _ in killed_at_each_step(driver, lambda: driver.rewind("earliest", empty=True)):
+        steps += 1
+        emptied_totals.resume(driver.context)
+        job_objects.require(driver.context)
+        head = read_head(driver.settings.ledger, driver.client.select_rows)
+        assert head is not None
+        if emptied_totals.INTENT in head.marker:
+            assert "was cut off" in refusal(lambda: driver.start(new_process=True))
+            assert "was cut off" in refusal(lambda: driver.rewind("latest"))
+    assert steps > 4
+    assert bids(driver) == []
+    head = read_head(driver.settings.ledger, driver.client.select_rows)
+    assert head is not None
+    assert head.ends[queue] == {0: 0, 1: 0}
+    driver.start(new_process=True)
+    folder = driver.settings.output.rpartition("/")[0]
+    names = [str(name) for name in driver.client.list(folder)]
+    assert [name for name in names if name.startswith("output_")] == ["output_before_2"]
+
+
+def test_totals_that_are_not_there_are_not_emptied(driver_of: DriverOf) -> None:
+    plain = driver_of("transactional", "map")
+    assert "no output has aggregate=" in refusal(lambda: plain.rewind("earliest", empty=True))
+
+
+def test_a_state_becomes_totals_of_the_table(driver_of: DriverOf) -> None:
+    """`migrate` is killed before each of its changes: neither job starts until it is done."""
+    driver = driver_of("transactional", "aggregate")
+    driver.client.remove(driver.settings.output)
+    driver.redeclare(outputs={"output": IN_STATE})
+    job_objects.provision(driver.context)
+    driver.start()
+    driver.send(3)
+    driver.batch()
+    driver.client.insert_rows(driver.settings.output, [{"auction": 1, "bids": 6}])
+    before = driver.context
+    driver.redeclare(outputs={"output": IN_TABLE})
+    after = driver.context.job
+    steps = 0
+    for _ in killed_at_each_step(driver, driver.migrate):
+        steps += 1
+        job_objects.require(driver.context, migrating=True)
+        assert "run `migrate`" in refusal(lambda: driver.start(new_process=True))
+        if added_totals.lacking(driver.context):
+            assert "run `migrate`" in refusal(lambda: job_objects.require(driver.context))
+            continue
+        driver.context = replace(driver.context, job=before.job)
+        said = refusal(lambda: job_objects.require(driver.context))
+        assert "the table cannot lose or change it" in said
+        driver.context = replace(driver.context, job=after)
+    assert steps >= 5
+    assert "nothing to do" in driver.migrate()[0]
+    job_objects.require(driver.context)
+    driver.start(new_process=True)
+    played(driver)
+    assert bids(driver) == [8]
+    driver.context = replace(driver.context, job=before.job)
+    assert "restore aggregate= in tables.py" in refusal(driver.migrate)
+
+
+def test_a_job_with_other_totals_asks_for_migrate(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional", "aggregate")
+    driver.client.remove(driver.settings.output)
+    driver.redeclare(outputs={"output": IN_STATE})
+    job_objects.provision(driver.context)
+    driver.start()
+    driver.redeclare(outputs={"output": IN_TABLE})
+    text = refusal(lambda: driver.start(new_process=True))
+    assert "aggregate= of tables.py is new, or gone, for output" in text
