@@ -36,6 +36,7 @@ HERE = "tests/template/test_commands.py"
 MAKEFILE = "tests/template/test_makefile.py"
 UPGRADE = "tests/template/test_upgrade.py"
 README = "tests/template/test_readme.py"
+START = "tests/template/test_start.py"
 FLEET = "tests/template/test_fleet.py"
 MINICLUSTER = "packages/minicluster/tests"
 YTSTREAM = "packages/ytstream/tests"
@@ -97,6 +98,8 @@ RAN = {
     "::test_alone_in_an_empty_environment_it_serves_http_and_says_what_rpc_needs",
     r"yt link --force .*": f"{TOOLS}/reference/test_building.py"
     "::test_the_link_can_be_switched_back_by_hand",
+    r"export YT_PROXY=127\.0\.0\.1:18080|yt insert-rows //home/shop/orders .*": f"{START}"
+    "::test_a_queue_of_a_minicluster_gets_the_rows_of_the_page",
     r"\. \.venv/bin/activate|sleep 10|python -c 'import time.*|print\(dumps\(.*"
     r"|yt --proxy 127\.0\.0\.1:18080 (insert|select)-rows .*": f"{README}"
     "::test_its_commands_fill_the_queue_of_a_minicluster",
@@ -120,7 +123,7 @@ PROJECTS = (
 )
 OURS = (
     r"make (test|real( PROXY=.*)?|lint|lint test-all site audit|demo.*|test-quick|dist"
-    r"|proof( (ONLY='CASE'|SAMPLE=200|LIST=1))?)"
+    r"|proof( (ONLY='CASE'|SAMPLE=200|LIST=1|STUMBLES=1))?)"
 )
 LEFT_OUT = {
     PROJECTS: LeftOut(f"a cluster's part is in {YTSTREAM}; {_TOO_LONG}", _TARGETS),

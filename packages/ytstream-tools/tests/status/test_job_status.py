@@ -354,7 +354,7 @@ def _fields(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Yield each leaf's name and type. Maps whose keys are data are given as ``*``."""
     if isinstance(value, dict):
         is_data = name in ("rejected.rows", "totals.written", "totals.rejected") or name.endswith(
-            ("[].rows_written", "[].rejected", ".lookups", "[].lookups")
+            ("[].rows_written", "[].rejected", ".lookups", "[].lookups", ".warned", "[].warned")
         )
         for key, inner in value.items():
             yield from _fields(inner, f"{name}.{'*' if is_data else key}".lstrip("."))
@@ -382,14 +382,19 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ContextOf) -> None:
     send(context, 80)
     write_batches(context, range(1, 13), rejected={"too old": 2})
     used = {"auctions": ledger_rows.LookupTotals(100, 70, 10, 1.5)}
-    totals = ledger_rows.Totals(1200, {"output": 1188}, {"too old": 24}, 0, 30.0, lookups=used)
+    odd, times = {"odd": 3}, ledger_rows.BatchTimes(5, 6, 7, 8)
+    totals = ledger_rows.Totals(
+        1200, {"output": 1188}, {"too old": 24}, 0, 30.0, lookups=used, warned=odd
+    )
     head = replace(head_of_batch(context, 12), totals=totals, removed=frozenset({"//home/x"}))
     write_rows(context, head_row(replace(head, ids={**head.ids, "//home/x": "1-2"})))
     found = job_status.read(context)
     looked_up = {"auctions": ledger_rows.LookedUp("keys", "1-2-3-4", 2**60, 100, 70, 10, 1_500)}
     seen = replace(
         found,
-        batches=[replace(batch, lookups=looked_up) for batch in found.batches],
+        batches=[
+            replace(batch, lookups=looked_up, warned=odd, times=times) for batch in found.batches
+        ],
         state=job_status.StateSize(3, 10, 1_700_000_000_000, StoreFigures(7, 8, 9)),
         static=job_status.UnpublishedTables(1, ["//home/job/ledger.aside/x"]),
         operation=Operation("1-2-3-4", "running", started="2026-11-23T10:00:00Z"),
