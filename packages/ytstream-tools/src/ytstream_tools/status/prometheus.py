@@ -48,6 +48,7 @@ HELP: Mapping[str, str] = {
     "ytstream_lookup_rows_total": "Rows with a key that lookup() has looked up, by reference.",
     "ytstream_lookup_keys_total": "Keys that were asked for, by reference.",
     "ytstream_lookup_missing_total": "Rows whose key the reference does not have.",
+    "ytstream_lookup_hits_total": "Rows that executors had in their caches, by reference.",
     "ytstream_lookup_seconds_total": "Seconds that tasks have waited for lookups, by reference.",
     "ytstream_batches_total": "Completed batches.",
     "ytstream_batch_seconds_total": "Seconds that batches have taken.",
@@ -137,6 +138,7 @@ def _of_batches(context: JobContext, found: JobStatus) -> Iterator[Sample]:
         yield "ytstream_lookup_rows_total", {"reference": name}, used.rows
         yield "ytstream_lookup_keys_total", {"reference": name}, used.keys
         yield "ytstream_lookup_missing_total", {"reference": name}, used.missing
+        yield "ytstream_lookup_hits_total", {"reference": name}, used.hits
         yield "ytstream_lookup_seconds_total", {"reference": name}, used.seconds
     yield "ytstream_batch_seconds_total", {}, totals.seconds
     if found.age is not None:

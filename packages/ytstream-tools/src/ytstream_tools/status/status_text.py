@@ -118,11 +118,13 @@ def _lookups(batches: Sequence[FinishedBatch]) -> Iterator[str]:
         used = [batch.lookups[name] for batch in batches if name in batch.lookups]
         rows, missing = sum(one.rows for one in used), sum(one.missing for one in used)
         part = f" ({100 * missing / rows:.1f}%)" if rows else ""
+        hits = sum(one.hits for one in used)
+        cached = f"{hits} from the cache, " if hits else ""
         yield (
             f"reference {name}: by key, in the last {counted(len(used), 'batch')} "
             f"{counted(rows, 'row')} with {counted(sum(one.keys for one in used), 'key')}, "
-            f"{missing} not found{part}, {sum(one.milliseconds for one in used) / 1000:.1f} s of "
-            "waiting"
+            f"{missing} not found{part}, {cached}"
+            f"{sum(one.milliseconds for one in used) / 1000:.1f} s of waiting"
         )
 
 

@@ -33,6 +33,8 @@ class KeysLookedUp:
     missing: int
     #: How long tasks have waited for replies.
     milliseconds: int
+    #: Rows that executors had in their caches.
+    hits: int
 
 
 def looked_up(
@@ -43,13 +45,15 @@ def looked_up(
     key: Sequence[Column],
     added: Sequence[Column],
     found: str,
+    cache_bytes: int,
     timestamp: int = 0,
 ) -> DataFrame:
     """Return the rows with the columns ``added`` of a table, and whether the row was ``found``.
 
     As of a time of the cluster, with ``#`` and the table's id as its path; 0: of the micro-batch.
     ``on`` has the column of the rows for each of the ``key`` columns. The session must be able to
-    use the classes: see compile_java.unavailable().
+    use the classes: see compile_java.unavailable(). Each executor keeps ``cache_bytes`` of rows of
+    tables that nobody writes to.
     """
     java, spark = Java(jvm_of(rows.sparkSession)), rows.sparkSession
     session = rows._jdf.sparkSession()  # in outputs() it is the query's own
@@ -58,7 +62,7 @@ def looked_up(
     prefix = f"__ytstream_{name}_"
     node = java[f"{LOOKUP}.node"](
         analysed(rows).jvm, [on[column.name] for column in key], name, path, timestamp,
-        java.schema(tuple(key)), java.schema(tuple(added)), prefix,
+        java.schema(tuple(key)), java.schema(tuple(added)), prefix, cache_bytes,
     )  # fmt: skip
     frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, node)
     names = {f"{prefix}{column.name}": column.name for column in added}

@@ -50,6 +50,7 @@ class LookupTotals:
     keys: int = 0
     missing: int = 0
     seconds: float = 0.0
+    hits: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,8 @@ class LookedUp:
     missing: int = 0
     #: How long tasks have waited for the replies.
     milliseconds: int = 0
+    #: Rows that executors had in their caches: see reference_cache_mb.
+    hits: int = 0
 
 
 @dataclass(frozen=True)
@@ -225,6 +228,7 @@ def _more(known: Mapping[str, LookupTotals], name: str, one: LookedUp) -> Lookup
         before.keys + one.keys,
         before.missing + one.missing,
         before.seconds + one.milliseconds / 1000,
+        before.hits + one.hits,
     )
 
 
@@ -324,7 +328,7 @@ def lookups_of(row: Mapping[str, Any]) -> Mapping[str, LookedUp]:
 
 
 def _looked_up(one: Mapping[str, Any]) -> LookedUp:
-    by, table, *figures = (one[field.name] for field in fields(LookedUp))
+    by, table, *figures = (one.get(field.name, 0) for field in fields(LookedUp))
     return LookedUp(str(by), str(table), *map(int, figures))
 
 
@@ -566,7 +570,11 @@ def _totals(found: Mapping[str, Any]) -> Totals:
         int(found.get("without_time", 0)),
         {
             str(name): LookupTotals(
-                int(one["rows"]), int(one["keys"]), int(one["missing"]), float(one["seconds"])
+                int(one["rows"]),
+                int(one["keys"]),
+                int(one["missing"]),
+                float(one["seconds"]),
+                int(one.get("hits", 0)),
             )
             for name, one in found.get("lookups", {}).items()
         },

@@ -67,8 +67,17 @@ class JobReferences:
         name, found = lookup.reference, lookup.found or _FOUND
         key = [column for column in self.columns[name] if column.key]
         timestamp = self.at[name].timestamp if name in self.at else 0
+        cache_bytes = self.context.settings.reference_cache_mb << 20
         made = key_lookup.looked_up(
-            rows, name, self._path(name), lookup.on, key, lookup.columns, found, timestamp
+            rows,
+            name,
+            self._path(name),
+            lookup.on,
+            key,
+            lookup.columns,
+            found,
+            cache_bytes,
+            timestamp,
         )
         if lookup.how == "inner":
             made = made.filter(f"`{found}`")
@@ -86,7 +95,14 @@ class JobReferences:
         }
         return whole | {
             one.name: LookedUp(
-                KEYS, one.table, one.timestamp, one.rows, one.keys, one.missing, one.milliseconds
+                KEYS,
+                one.table,
+                one.timestamp,
+                one.rows,
+                one.keys,
+                one.missing,
+                one.milliseconds,
+                one.hits,
             )
             for one in found
         }

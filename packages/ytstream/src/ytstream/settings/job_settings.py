@@ -97,6 +97,9 @@ class Settings:
     references: Mapping[str, str] = field(default_factory=dict, metadata=_NAMED_REFERENCES)
     #: After how many seconds a reference that is read whole is read again.
     reference_refresh: float = field(default=3600.0, metadata=seconds(1, 7 * 24 * 3600))
+    #: How many MiB of rows an executor keeps of references that `make reference` has built. Nobody
+    #: writes to these tables, so the rows stay true. 0 keeps none.
+    reference_cache_mb: int = field(default=64, metadata=whole(0, 65_536))
     #: Whether `YT_PROXY` may name another address of this machine. true in `local.toml`.
     allow_env_proxy: bool = field(default=False, metadata=FLAG)
     #: Whether `provision` creates missing queues. true in `local.toml`.

@@ -49,6 +49,11 @@ final class Ask extends Call {
     return message;
   }
 
+  /** The keys as they were sent. */
+  byte[] keys() {
+    return request.bytes;
+  }
+
   private static final class Keys extends AbstractLookupRowsRequest {
     private final byte[] bytes;
 

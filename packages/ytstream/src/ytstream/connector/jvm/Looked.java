@@ -1,6 +1,7 @@
 package ytstream;
 
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -42,6 +43,10 @@ final class Looked extends AbstractIterator {
   private final Encoder encoder;
   private final Columns columns;
   private final WireRow looked;
+  /** Rows that the cache had; null where there is none. */
+  private final Cache cache;
+  private final Cache.Table table;
+  private final WireRow known;
   private final GenericInternalRow none;
   private final GenericInternalRow yes = new GenericInternalRow(new Object[] {Boolean.TRUE});
   private final GenericInternalRow no = new GenericInternalRow(new Object[] {Boolean.FALSE});
@@ -67,6 +72,9 @@ final class Looked extends AbstractIterator {
     encoder = new Encoder(keys, named(schema, on, keys), 0, 0);
     columns = new Columns(spec.added);
     looked = new WireRow(columns);
+    cache = moment.version == null || spec.cacheBytes == 0 ? null : Cache.of(spec.cacheBytes);
+    table = cache == null ? null : cache.table(moment.version, spec.added);
+    known = new WireRow(columns);
     none = new GenericInternalRow(spec.added.fields().length);
     row = new UnsafeRow(schema.fields().length);
     unsafe = UnsafeProjection.create(schema);
@@ -103,10 +111,12 @@ final class Looked extends AbstractIterator {
   public Object next() {
     hasNext();
     int key = piece.key[next];
-    boolean isThere = key >= 0 && offsets[key] >= 0;
-    if (isThere) looked.seek(offsets[key]);
+    WireRow source = key >= 0 ? looked : known;
+    int offset = key >= 0 ? offsets[key] : Piece.knownAt(key);
+    boolean isThere = offset >= 0;
+    if (isThere) source.seek(offset);
     piece.point(row, next++);
-    InternalRow made = both.apply(row, isThere ? (InternalRow) looked : none);
+    InternalRow made = both.apply(row, isThere ? (InternalRow) source : none);
     if (spec.hasFound) made = all.apply(made, isThere ? yes : no);
     return projection.apply(made);
   }
@@ -123,8 +133,8 @@ final class Looked extends AbstractIterator {
     Piece made = free.isEmpty() ? new Piece() : (Piece) free.poll();
     made.clear();
     int most = size == null ? FIRST_KEYS : Math.max(1, Math.min(MOST_KEYS, MOST_BYTES / size.intValue()));
-    while (made.keys < most && made.count < MOST_ROWS && made.size < MOST_BYTES && rows.hasNext()) add(made);
-    made.bytes = made.size + (size == null ? 0 : (long) made.keys * size.intValue());
+    while (made.keys < most && made.count < MOST_ROWS && made.held() < MOST_BYTES && rows.hasNext()) add(made);
+    made.bytes = made.held() + (size == null ? 0 : (long) made.keys * size.intValue());
     ahead += made.bytes;
     if (made.keys > 0) made.ask = new Ask(yt, moment, keys, spec.added, encoder.finish(), made.keys);
     return made;
@@ -137,7 +147,15 @@ final class Looked extends AbstractIterator {
     moment.rows.add(1);
     int mark = encoder.size();
     encoder.add(given);
-    if (!made.isNew(encoder.buffer(), mark, encoder.size())) encoder.back(mark);
+    byte[] keys = encoder.buffer();
+    int end = encoder.size();
+    int hash = Piece.hash(keys, mark, end);
+    if (cache != null && cache.find(table.number, hash, keys, mark, end, made)) {
+      moment.hits.add(1);
+      encoder.back(mark);
+    } else if (!made.isNew(keys, mark, end, hash)) {
+      encoder.back(mark);
+    }
   }
 
   private boolean hasKey(InternalRow given) {
@@ -148,11 +166,16 @@ final class Looked extends AbstractIterator {
   private void arrive() {
     ahead -= piece.bytes;
     offsets = null;
-    if (piece.ask == null) return;
+    if (cache != null && table.ordinals != null) known.open(piece.known, table.ordinals);
+    if (piece.ask == null) {
+      moment.missing.add(missing());
+      return;
+    }
     RpcClientResponse reply = landed(piece.ask);
     TRowsetDescriptor descriptor = ((TRspLookupRows) reply.body()).getRowsetDescriptor();
     byte[] rowset = Wire.joined(reply.attachments());
-    int count = looked.open(rowset, columns.ordinals(ApiServiceUtil.deserializeRowsetSchema(descriptor)));
+    int[] ordinals = columns.ordinals(ApiServiceUtil.deserializeRowsetSchema(descriptor));
+    int count = looked.open(rowset, ordinals);
     if (count != piece.keys) {
       throw new IllegalStateException(count + " rows came for " + piece.keys + " keys of " + moment.path);
     }
@@ -160,6 +183,7 @@ final class Looked extends AbstractIterator {
     moment.keys.add(count);
     moment.missing.add(missing());
     remember(rowset.length / count + 1);
+    if (cache != null) keep(piece.ask.keys(), rowset, ordinals);
     piece.ask = null;
   }
 
@@ -181,8 +205,23 @@ final class Looked extends AbstractIterator {
 
   private long missing() {
     long count = 0;
-    for (int i = 0; i < piece.count; i++) if (piece.key[i] >= 0 && offsets[piece.key[i]] < 0) count++;
+    for (int i = 0; i < piece.count; i++) {
+      int key = piece.key[i];
+      if (key >= 0 ? offsets[key] < 0 : key == Piece.MISSING) count++;
+    }
     return count;
+  }
+
+  /** Let the cache have the rows of a reply. */
+  private void keep(byte[] asked, byte[] rowset, int[] ordinals) {
+    if (table.ordinals == null) table.ordinals = ordinals;
+    if (!Arrays.equals(table.ordinals, ordinals)) return;
+    for (int key = 0; key < piece.keys; key++) {
+      int begin = piece.begin(key);
+      int end = piece.end(key);
+      int last = offsets[key] < 0 ? -1 : looked.end(offsets[key]);
+      cache.keep(table.number, Piece.hash(asked, begin, end), asked, begin, end, rowset, offsets[key], last);
+    }
   }
 
   private void remember(int size) {

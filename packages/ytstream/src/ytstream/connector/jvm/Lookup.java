@@ -31,12 +31,13 @@ public final class Lookup {
    * was there, with the bare prefix as its name. {@code on} are the row's columns in the order of the key.
    */
   public static LogicalPlan node(LogicalPlan child, List on, String name, String path, long timestamp, TableSchema keys,
-      TableSchema added, String prefix) {
+      TableSchema added, String prefix, long cacheBytes) {
     ArrayList attributes = new ArrayList();
     for (Object column : on) attributes.add(attribute(child, (String) column));
     StructType types = added.getColumnsCount() == 0 ? new StructType()
         : SchemaConverter$.MODULE$.sparkSchema(added.toYTree(), Option.empty(), true);
-    return new LookupNode(sequence(attributes), LookupSpec.of(name, path, timestamp, keys, types, prefix), child);
+    LookupSpec spec = LookupSpec.of(name, path, timestamp, keys, types, prefix, cacheBytes);
+    return new LookupNode(sequence(attributes), spec, child);
   }
 
   private static Attribute attribute(LogicalPlan plan, String name) {

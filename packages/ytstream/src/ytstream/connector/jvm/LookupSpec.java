@@ -26,24 +26,28 @@ public final class LookupSpec implements Serializable {
   private final byte[] keys;
   /** The columns that come, with the table's names in their metadata. */
   final StructType added;
+  /** Of each executor, for tables that nobody writes to; 0: none. */
+  final long cacheBytes;
   /** Whether a column follows that says if the row was there. */
   final boolean hasFound;
   /** All that comes, as the plan knows it. */
   final transient Attribute[] attributes;
 
-  private LookupSpec(String name, String path, long timestamp, byte[] keys, StructType added, boolean hasFound,
+  private LookupSpec(String name, String path, long timestamp, byte[] keys, StructType added, long cacheBytes, boolean hasFound,
       Attribute[] attributes) {
     this.name = name;
     this.path = path;
     this.timestamp = timestamp;
     this.keys = keys;
     this.added = added;
+    this.cacheBytes = cacheBytes;
     this.hasFound = hasFound;
     this.attributes = attributes;
   }
 
   /** {@code prefix} is put in front of the names in the plan. */
-  static LookupSpec of(String name, String path, long timestamp, TableSchema keys, StructType added, String prefix) {
+  static LookupSpec of(String name, String path, long timestamp, TableSchema keys, StructType added, String prefix,
+      long cacheBytes) {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     YTreeBinarySerializer.serialize(keys.toYTree(), out);
     StructField[] fields = added.fields();
@@ -55,7 +59,7 @@ public final class LookupSpec implements Serializable {
     attributes[fields.length] = new AttributeReference(prefix, BooleanType$.MODULE$, false,
         org.apache.spark.sql.types.Metadata.empty(), NamedExpression$.MODULE$.newExprId(),
         (scala.collection.immutable.Seq) Nil$.MODULE$);
-    return new LookupSpec(name, path, timestamp, out.toByteArray(), added, true, attributes);
+    return new LookupSpec(name, path, timestamp, out.toByteArray(), added, cacheBytes, true, attributes);
   }
 
   /** Return the same without what nobody reads; this object if all is read, null if nothing is. */
@@ -71,7 +75,7 @@ public final class LookupSpec implements Serializable {
     if (kept.isEmpty()) return null;
     StructType less = new StructType((StructField[]) fields.toArray(new StructField[0]));
     Attribute[] left = (Attribute[]) kept.toArray(new Attribute[0]);
-    return new LookupSpec(name, path, timestamp, keys, less, kept.size() > fields.size(), left);
+    return new LookupSpec(name, path, timestamp, keys, less, cacheBytes, kept.size() > fields.size(), left);
   }
 
   public String toString() {

@@ -9,19 +9,24 @@ final class Moment implements Serializable {
   final String path;
   final String table;
   final long timestamp;
-  /** Rows with a key, keys that were asked for, rows whose key the table does not have, and nanoseconds of waiting. */
+  /** Names what is in a table that nobody writes to; null of one that is written. */
+  final String version;
+  /** Rows with a key, keys that were asked for, rows whose key the table does not have, nanoseconds of waiting, and rows that the cache had. */
   final LongAccumulator rows;
   final LongAccumulator keys;
   final LongAccumulator missing;
   final LongAccumulator waited;
+  final LongAccumulator hits;
 
-  Moment(String path, String table, long timestamp, org.apache.spark.SparkContext spark) {
+  Moment(String path, String table, long timestamp, String version, org.apache.spark.SparkContext spark) {
     this.path = path;
     this.table = table;
     this.timestamp = timestamp;
+    this.version = version;
     rows = spark.longAccumulator();
     keys = spark.longAccumulator();
     missing = spark.longAccumulator();
     waited = spark.longAccumulator();
+    hits = spark.longAccumulator();
   }
 }

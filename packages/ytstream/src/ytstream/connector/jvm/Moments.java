@@ -35,7 +35,7 @@ public final class Moments {
 
   static synchronized Moment of(YtClientConfiguration conf, SparkContext spark, LookupSpec spec) {
     String now = underWay(spark);
-    if (spec.timestamp > 0) return new Moment(spec.path, spec.path.substring(1), spec.timestamp, spark); // #id
+    if (spec.timestamp > 0) return new Moment(spec.path, spec.path.substring(1), spec.timestamp, null, spark); // #id
     if (now.isEmpty()) return taken(conf, spark, spec.path, generated(conf)); // not a micro-batch: a preview, a test
     if (!now.equals(batch)) {
       TAKEN.clear();
@@ -53,7 +53,7 @@ public final class Moments {
 
   /**
    * Return what a micro-batch has looked up, a line for each reference: its name, the table's id, the timestamp, rows,
-   * keys, rows whose key is missing, and milliseconds of waiting, with tabs in between.
+   * keys, rows whose key is missing, milliseconds of waiting, and rows that the cache had, with tabs in between.
    */
   public static synchronized String of(String run, long number) {
     StringBuilder lines = new StringBuilder();
@@ -63,7 +63,7 @@ public final class Moments {
       Moment one = (Moment) entry.getValue();
       lines.append(entry.getKey()).append('\t').append(one.table).append('\t').append(one.timestamp)
           .append('\t').append(one.rows.sum()).append('\t').append(one.keys.sum()).append('\t').append(one.missing.sum())
-          .append('\t').append(one.waited.sum() / 1000000).append('\n');
+          .append('\t').append(one.waited.sum() / 1000000).append('\t').append(one.hits.sum()).append('\n');
     }
     return lines.toString();
   }
@@ -94,12 +94,25 @@ public final class Moments {
     asked.add("id");
     asked.add("creation_time");
     asked.add(MARK);
+    asked.add("tablet_state");
+    asked.add("last_commit_timestamp");
     GetNode request = ((GetNode.Builder) GetNode.builder().setPath(YPath.simple(path)).setAttributes(asked)).build();
     YTreeNode found = (YTreeNode) YtClientProvider$.MODULE$.ytClient(conf).getNode(request).join();
     if (earliest(found) > timestamp) {
       throw new IllegalStateException("the reference " + path + " was built after the micro-batch began, which runs again");
     }
-    return new Moment(path, ((YTreeNode) found.getAttribute("id").get()).stringValue(), timestamp, spark);
+    String id = ((YTreeNode) found.getAttribute("id").get()).stringValue();
+    return new Moment(path, id, timestamp, version(found, id), spark);
+  }
+
+  /**
+   * Name the rows of a table that `make reference` has left frozen. Somebody may write to it between two batches, and
+   * freeze it again: the last commit tells.
+   */
+  private static String version(YTreeNode found, String id) {
+    boolean isFrozen = ((YTreeNode) found.getAttribute("tablet_state").get()).stringValue().equals("frozen");
+    if (!isFrozen || !found.getAttribute(MARK).isPresent()) return null;
+    return id + " " + ((YTreeNode) found.getAttribute("last_commit_timestamp").get()).longValue();
   }
 
   /** The first timestamp at which the table has its rows. */

@@ -49,13 +49,20 @@ final class WireRow extends GenericInternalRow {
     for (int row = 0; row < rows; row++) {
       long values = wire.getLong(next);
       found[row] = values < 0 ? -1 : next;
-      next += 8;
-      for (long value = 0; value < values; value++) {
-        long header = wire.getLong(next);
-        next += 8 + Wire.size(Wire.type(header), Wire.length(header));
-      }
+      next = end(next);
     }
     return found;
+  }
+
+  /** Return where the row ends that begins there. */
+  int end(int offset) {
+    long values = wire.getLong(offset);
+    int next = offset + 8;
+    for (long value = 0; value < values; value++) {
+      long header = wire.getLong(next);
+      next += 8 + Wire.size(Wire.type(header), Wire.length(header));
+    }
+    return next;
   }
 
   /** Go to the row that begins there. */
