@@ -143,7 +143,9 @@ def keeps_late(project: Path) -> bool:
 
 def is_stateless(project: Path) -> bool:
     return (
-        re.search(r'processing="(map|join)"', next(project.glob("src/*/job.py")).read_text())
+        re.search(
+            r'processing="(map|join|aggregate)"', next(project.glob("src/*/job.py")).read_text()
+        )
         is not None
     )
 
