@@ -29,7 +29,9 @@ _REPEATED = (
     f"{_CONNECTOR}/test_connector.py::test_a_batch_happens_once_where_one_of_several_requests_fails"
 )
 #: A block of rows is sent again.
-_BLOCK = f"{_CONNECTOR}/test_connector.py::test_a_write_that_fails_is_repeated_without_a_new_start"
+_BLOCK = (
+    f"{_CONNECTOR}/test_connector.py::test_all_requests_of_a_task_are_sent_again_where_one_fails"
+)
 
 
 class Edit(NamedTuple):
@@ -443,6 +445,16 @@ CONNECTOR: Sequence[Mutant] = (
         _REPEATED,
     ),
     _mutant(
+        "a block that is sent again leaves its first request out",
+        _of(
+            "connector/jvm/Block.java",
+            "          for (Object request : requests) sent((Rowset) request);\n",
+            "          for (Object request : requests.subList(Math.min(1, requests.size() - 1), "
+            "requests.size())) sent((Rowset) request);\n",
+        ),
+        _BLOCK,
+    ),
+    _mutant(
         "a block whose requests have failed is not sent again",
         _of(
             "connector/jvm/Block.java",
@@ -469,6 +481,15 @@ CONNECTOR: Sequence[Mutant] = (
         ),
         _VALUES,
         _CONNECTOR,
+    ),
+    _mutant(
+        "a range ends after its first reply",
+        _of(
+            "connector/jvm/RangeRows.java",
+            "    next += rows;\n    ask();\n",
+            "    next = end;\n    ask();\n",
+        ),
+        f"{_CONNECTOR}/test_connector.py::test_a_range_of_several_replies_is_read_whole",
     ),
     _mutant(
         "the rows of a request are counted one too few",

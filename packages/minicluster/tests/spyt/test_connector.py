@@ -246,6 +246,7 @@ def test_a_killed_driver_is_started_again(job: Job) -> None:
     assert repeated == 0 if job.transactional else 0 < repeated <= 300
 
 
+@pytest.mark.thorough
 def test_a_failed_write_fails_the_batch_and_leaves_nothing(job: Job) -> None:
     job.put(0, 300)
     job.lab.cluster.client.faults.add(method="ModifyRows", action="fail", skip=3, error=UNAVAILABLE)

@@ -181,6 +181,7 @@ def test_nothing_of_the_shell_leaks_into_the_job(tmp_path: Path) -> None:
     assert given["spark.home"] == given["spark.conf.dir"] == "-"
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_spark_submit_itself_takes_nothing_else_from_the_shell(
     running: minicluster.Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -182,6 +182,7 @@ def test_a_driver_that_ytsaurus_starts_again_waits_and_a_person_is_told_at_once(
     assert ("is unmounted\n  -> run `provision`" in capsys.readouterr().err) != is_operation
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("guarantee", "name"),

@@ -437,3 +437,29 @@ def test_sources_that_do_not_compile_are_named(
         lambda: [("Queue.java", "class Queue { tech.ytsaurus.Gone gone; }")],
     )
     assert "Queue.java" in compile_java.unavailable(spark)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+def test_a_range_of_several_replies_is_read_whole(
+    stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, connector: str
+) -> None:
+    """A reply has at most 50,000 rows (RangeRows.PIECE)."""
+    monkeypatch.setattr(job_objects, "LOCAL_QUEUE_TABLETS", 1)
+    stream = stream_of("at_least_once")
+    stream.configure(max_rows_per_partition=60_000)
+    stream.send(50_001)
+    stream.drain()
+    assert stream.is_exact()
+
+
+def test_all_requests_of_a_task_are_sent_again_where_one_fails(
+    spark: SparkSession, cluster: Running, large: JobContext
+) -> None:
+    failed = cluster.client.faults.add(
+        method="ModifyRows", skip=1, action="fail", error=UNAVAILABLE
+    )
+    _write(_large_rows(spark), large.settings)
+    assert cluster.client.faults.get(failed).hits
+    found = large.client.select_rows(f"id from [{large.settings.output}]")
+    assert sorted(row["id"] for row in found) == [*range(10)]

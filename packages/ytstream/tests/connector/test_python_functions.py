@@ -141,6 +141,7 @@ def _largest(
     yield pd.DataFrame({"n": [int(numbers.max())], "nulls": [int(numbers.isna().sum())]})
 
 
+@pytest.mark.thorough
 def test_a_function_with_state_gets_a_large_integer_next_to_a_null(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -78,6 +78,7 @@ def test_death_between_commit_log_and_transaction(
     assert (stream.outcome().lost > 0) == (not fixed)
 
 
+@pytest.mark.thorough
 @with_and_without
 def test_the_commits_reply_is_lost(
     stream_of: StreamOf,

@@ -88,6 +88,7 @@ def test_a_gap_is_skipped_where_the_log_has_each_queue_twice(stream_of: StreamOf
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_a_batch_that_was_planned_stays_where_the_log_has_the_queue_twice(
     stream_of: StreamOf, cluster: Running
 ) -> None:

@@ -275,6 +275,7 @@ def test_a_stall_is_told_from_a_queue_without_rows(watched: Any) -> None:
     assert not watch.is_idle
 
 
+@pytest.mark.thorough
 def test_a_task_that_finishes_is_seen(spark: SparkSession, tmp_path: Path) -> None:
     """A job of two tasks, of which one waits for a file."""
     gate = tmp_path / "gate"

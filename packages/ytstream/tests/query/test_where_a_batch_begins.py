@@ -195,6 +195,7 @@ def _about_to_move_the_consumer(cluster: Running) -> Fault:
     return cluster.client.faults.add(method="StartTransaction", where={"type": 1}, action="hold")
 
 
+@pytest.mark.thorough
 @spark_test
 @pytest.mark.parametrize(
     ("guarantee", "static", "more", "fixed"),

@@ -89,6 +89,7 @@ def _a_queue_in_front_of_a_planned_batch(stream: Stream, cluster: Running) -> No
     _name(stream, "a", "m")
 
 
+@pytest.mark.thorough
 def test_a_queue_comes_in_front_where_a_batch_was_planned(
     stream_of: StreamOf, cluster: Running
 ) -> None:

@@ -414,6 +414,7 @@ def test_a_removed_queue_that_was_recreated_is_refused_once_it_is_back(
     assert driver.read()[-2:] == [(both[0], 0, 0, 9), (both[0], 1, 0, 9)]
 
 
+@pytest.mark.thorough
 def test_a_removed_queue_is_none_of_a_batchs_business(driver_of: DriverOf) -> None:
     driver = driver_of("transactional", "map", 2)
     both = driver.settings.queues

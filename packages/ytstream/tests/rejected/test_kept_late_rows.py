@@ -168,6 +168,7 @@ def _bids(rows: DataFrame, *window: str) -> DataFrame:
     return totals.select("auction", start, end, "bids", "total")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("transform", "of"), [(_of_words, 1), (_of_a_union, 1), (_two_windows, 2)])
 def test_a_row_that_becomes_several_is_kept_once(
     stream_of: StreamOf, transform: Callable[[DataFrame], DataFrame], of: int
@@ -182,6 +183,7 @@ def test_a_row_that_becomes_several_is_kept_once(
     assert {row["$late"]["of"] for row in kept} == {of}
 
 
+@pytest.mark.thorough
 def test_late_limit_ends_the_job_and_nothing_is_kept(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "window", rejects=True)
     stream.configure(late_limit=0.1)
@@ -201,6 +203,7 @@ def _without_repeats(rows: DataFrame) -> DataFrame:
     return _bids(_marked(rows).dropDuplicatesWithinWatermark(["event_id"]))
 
 
+@pytest.mark.thorough
 def test_rows_behind_two_operators_with_state_are_only_counted(stream_of: StreamOf) -> None:
     """The job says so at its start, and reject_limit counts them as without late="reject"."""
     stream = stream_of("transactional", "window", rejects=True)

@@ -103,6 +103,7 @@ def test_rows_three_hours_ahead_are_rejected_and_end_the_job(
     assert _is_exact(stream)
 
 
+@pytest.mark.thorough
 @for_each
 def test_a_commit_is_refused_and_each_rejected_row_is_there_once(
     stream_of: StreamOf, cluster: Running, guarantee: str, processing: str, queues: int
@@ -325,6 +326,7 @@ def _batches(stream: Stream) -> Sequence[Any]:
     return sorted(stream.client.select_rows(query), key=lambda row: int(row["number"]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("guarantee", "processing"),
     [

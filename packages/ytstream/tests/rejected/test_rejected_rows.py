@@ -431,6 +431,7 @@ def test_a_chunk_has_as_many_rows_as_its_bytes_allow(
     assert len(_rows(stream, "output")) == 6
 
 
+@pytest.mark.thorough
 def test_a_row_that_no_table_takes_is_named_and_the_rows_before_it_are_replayed(
     rejecting: Rejecting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
