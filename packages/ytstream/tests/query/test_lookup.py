@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from yt.yson import YsonUint64
 
 from minicluster.testing import Running
-from tests.support.helpers import ContextOf, refusal
+from tests.support.helpers import ContextOf, last_request, refusal
 from ytstream import Column, lookup
 from ytstream.cluster.built_reference import MARK, mark
 from ytstream.cluster.client import Client
@@ -114,7 +114,7 @@ def test_only_what_is_read_is_asked_for(
         found = lookup(rows, "auctions", "auction", by="keys")
 
     def asked(frame: DataFrame) -> list[Any]:
-        since = cluster.client.status()["requests"]
+        since = last_request(cluster)
         frame.collect()
         return [one for one in cluster.client.journal(since=since) if one.method == "LookupRows"]
 
@@ -244,14 +244,14 @@ def test_wide_rows_and_many_keys_are_bounded(
         context.client.insert_rows(path, rows[100:])
         references[name] = path
     known = _with(context, spark, dict.fromkeys(references, columns), references)
-    since, counts = cluster.client.status()["requests"], []
+    since, counts = last_request(cluster), []
     for name, rows_ in (("small", 20_000), ("large", 400)):
         with available(known):
             found = lookup(spark.range(0, rows_, 1, 1).toDF("k"), name, "k", by="keys")
         assert found.filter("text IS NOT NULL").count() == 200
         asked = cluster.client.journal(since=since)
         counts.append(sum(one.method == "LookupRows" for one in asked))
-        since = cluster.client.status()["requests"]
+        since = last_request(cluster)
     assert counts[0] <= 1 + 20_000 / 2_000
     assert 5 <= counts[1] <= 12  # 41 rows of 100,000 bytes make 4 MiB
 

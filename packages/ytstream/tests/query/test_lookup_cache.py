@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from rich.console import Console
 
 from minicluster.testing import Running
-from tests.support.helpers import ContextOf
+from tests.support.helpers import ContextOf, last_request
 from ytstream import Column, lookup
 from ytstream.declaration.lookups import available
 from ytstream.job import JobContext
@@ -58,7 +58,7 @@ class Titles:
     def look_up(self, pages: Iterable[int]) -> tuple[list[Row], int]:
         """Return the rows of these pages, and how many keys were asked for."""
         rows = self.spark.createDataFrame([(f"w{p % 3}", p) for p in pages], "wiki string, id long")
-        since = self.cluster.client.status()["requests"]
+        since = last_request(self.cluster)
         with available(JobReferences(self.spark, self.context)):
             found = self.looked_up(rows.repartition(2)).collect()
         asked = self.cluster.client.journal("LookupRows", since=since)

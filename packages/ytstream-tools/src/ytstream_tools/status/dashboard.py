@@ -116,10 +116,11 @@ PANELS: Sequence[Panel] = (
         ),
     ),
     Panel(
-        "Lookups by key", "Rows and keys per second, and the seconds that tasks have waited.",
+        "Lookups by key", "Rows, keys asked for and cached rows per second, and seconds of waiting.",
         "short", (
             ("rows of {{reference}} {{app}}", "rate(ytstream_lookup_rows_total{SELF}[15m])"),
             ("keys of {{reference}} {{app}}", "rate(ytstream_lookup_keys_total{SELF}[15m])"),
+            ("cached of {{reference}} {{app}}", "rate(ytstream_lookup_hits_total{SELF}[15m])"),
             ("waiting for {{reference}} {{app}}",
              "rate(ytstream_lookup_seconds_total{SELF}[15m])"),
         ),
