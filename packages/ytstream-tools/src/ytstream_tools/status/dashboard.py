@@ -116,7 +116,8 @@ PANELS: Sequence[Panel] = (
         ),
     ),
     Panel(
-        "Lookups by key", "Rows, keys asked for and cached rows per second, and seconds of waiting.",
+        "Lookups by key",
+        "Rows, keys asked for and cached rows per second, and seconds of waiting.",
         "short", (
             ("rows of {{reference}} {{app}}", "rate(ytstream_lookup_rows_total{SELF}[15m])"),
             ("keys of {{reference}} {{app}}", "rate(ytstream_lookup_keys_total{SELF}[15m])"),
