@@ -20,7 +20,7 @@ _LOOKUPS = ("lookup_rows", "select_rows")
 _READS = ("select_rows", "read_table")
 #: Errors that mean every one of these reads.
 _ALL = ("Exception", "BaseException", "YtError", "YtResponseError")
-#: Of a table with so many rows a broadcast is no fault; a generated job reads it whole, too.
+#: A broadcast of a table with at most so many rows is not a fault. A generated job does it, too.
 MOST_ROWS = 100_000
 #: What tells the size of a table on the cluster: dynamic ones have no `row_count` at hand.
 SIZE = ("row_count", "chunk_row_count")

@@ -150,7 +150,7 @@ def _verified(context: JobContext, wanted: Wanted) -> Plan:
         raise source_table.refused(wanted.source, "it is the reference itself")
     folder = wanted.link.rpartition("/")[0]
     if not client.exists(folder):
-        raise JobError(f"there is no folder {folder}", "make it, or correct TO",
+        raise JobError(f"the folder {folder} is missing", "make it, or correct TO",
                        code=ErrorCode.USAGE)  # fmt: skip
     user = str(client.get_user_name())
     if lacking := [*permissions.missing(client, _rights(settings, source, found), user)]:

@@ -63,7 +63,7 @@ def events_frame(
         rows: rows of a queue, by column, in the values of ytsaurus-client
 
     Raises:
-        JobError: there is no row, or a value does not fit its column
+        JobError: ``rows`` is empty, or a value does not fit its column
     """
     several = len(context.settings.queues) > 1
     names = [*(["queue_id"] if several else []), *context.guarantee.position]
@@ -155,7 +155,7 @@ def output_frames(
         the frame of each output by its name, with "rejected" if the job has REJECT
 
     Raises:
-        JobError: there is no row, a value does not fit its column, or outputs() is wrong
+        JobError: ``rows`` is empty, a value does not fit its column, or outputs() is wrong
     """
     given = GivenReferences(spark, context, references or {})
     job, outputs, rows = context.job, OutputFrames(context, reference, given), [*rows]
