@@ -56,7 +56,16 @@ abstract class Call {
   }
 
   /** Wait for the reply; ask again a few times where it is an error, as SPYT does (Utils.runWithRetry). */
-  final RpcClientResponse reply() throws Exception {
+  final RpcClientResponse reply() {
+    try {
+      return landed();
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+      throw new RuntimeException(stopped);
+    }
+  }
+
+  private RpcClientResponse landed() throws InterruptedException {
     for (int attempt = 1; ; attempt++) {
       try {
         return (RpcClientResponse) coming.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);

@@ -191,13 +191,6 @@ final class Looked extends AbstractIterator {
     long begun = System.nanoTime();
     try {
       return ask.reply();
-    } catch (InterruptedException stopped) {
-      Thread.currentThread().interrupt();
-      throw new RuntimeException(stopped);
-    } catch (RuntimeException error) {
-      throw error;
-    } catch (Exception error) {
-      throw new RuntimeException(error);
     } finally {
       moment.waited.add(System.nanoTime() - begun);
     }

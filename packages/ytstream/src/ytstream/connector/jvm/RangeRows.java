@@ -52,17 +52,7 @@ final class RangeRows extends AbstractIterator {
 
   /** Wait for the rows that were asked for, ask for those after them, and return how many came. */
   private int arrived() {
-    RpcClientResponse reply;
-    try {
-      reply = coming.reply();
-    } catch (InterruptedException stopped) {
-      Thread.currentThread().interrupt();
-      throw new RuntimeException(stopped);
-    } catch (RuntimeException error) {
-      throw error;
-    } catch (Exception error) {
-      throw new RuntimeException(error);
-    }
+    RpcClientResponse reply = coming.reply();
     TRowsetDescriptor descriptor = ((TRspPullQueueConsumer) reply.body()).getRowsetDescriptor();
     int[] ordinals = columns.ordinals(ApiServiceUtil.deserializeRowsetSchema(descriptor));
     int rows = row.open(Wire.joined(reply.attachments()), ordinals);
