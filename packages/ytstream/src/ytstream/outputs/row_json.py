@@ -27,7 +27,8 @@ LONGEST = 16 * 1024**2
 #: A longer JSON is cut to this many characters.
 BEGINNING = 1_000
 #: Timestamps to the microsecond.
-_OPTIONS: Mapping[str, str] = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+_OPTIONS: Mapping[str, str] = {"timestampFormat": TIME}
 #: Where from_json puts a text that it cannot read; without it such a row is one of nulls.
 _DAMAGED = "$damaged"
 #: Bytes that a reader sees of a string that is not text.

@@ -28,6 +28,7 @@ from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import LATE, REJECTED, JobContext
 from ..ledger.batch_row_ranges import Ranges
+from ..outputs.row_json import TIME
 from ..outputs.sink import write
 from ..spark.source import INNER_POSITION
 from . import tagging
@@ -41,7 +42,6 @@ NOTE = "$late"
 _MISSED, _OF, _DROPS, _NEWEST = "$missed", "$of", "$drops", "$newest"
 #: Of what an operator gets: the time or window, and whether it is late. And a row as a whole.
 _PLACE, _IS_LATE, _ROW = "$place", "$is_late", "$row"
-_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class LateRowsReader:
         parts = (_of(rows, one, watermark, java) for one in found)
         late = _alone(next(parts)) if is_one else _together(reduce(DataFrame.union, parts), queues)
         note = F.struct(
-            F.date_format(F.timestamp_millis(F.lit(watermark)), _TIME).alias("watermark"),
+            F.date_format(F.timestamp_millis(F.lit(watermark)), TIME).alias("watermark"),
             F.col(_MISSED).alias("missed"),
             F.col(_OF).alias("of"),
         ).alias(NOTE)
@@ -124,7 +124,7 @@ def _of(rows: DataFrame, dropper: Dropper, watermark: int, java: Java) -> DataFr
     time, is_window = F.col(f"c{place}"), again.rows.schema[place].dataType.typeName() == "struct"
     # As Spark's own condition of it (WatermarkSupport.watermarkExpression).
     end = time["end"] if is_window else time
-    texts = [F.date_format(one, _TIME) for one in ([time["start"], end] if is_window else [time])]
+    texts = [F.date_format(one, TIME) for one in ([time["start"], end] if is_window else [time])]
     return again.rows.select(
         *(F.col(f"c{index}").alias(name) for name, index in again.origin.items()),
         F.concat_ws("/", *texts).alias(_PLACE),
