@@ -99,9 +99,9 @@ def test_a_wish_that_can_be_met_is_no_warning() -> None:
 
 
 def test_a_failure_makes_the_next_query_begin_smaller() -> None:
-    assert _warm(50_000).rows_after_failure == 25_000
-    assert _warm(1_200).rows_after_failure == pace.FIRST_ROWS
-    assert _warm(300).rows_after_failure == 300
+    assert pace.after_failure(50_000) == 25_000
+    assert pace.after_failure(1_200) == pace.FIRST_ROWS
+    assert pace.after_failure(300) == 300
 
 
 # -- in a stream -----------------------------------------------------------------------------------

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from logging import INFO, WARNING
 from types import SimpleNamespace
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 from unittest.mock import MagicMock
 
 import pytest
@@ -26,10 +27,12 @@ from tests.support.helpers import (
 )
 from ytstream import Job, JobError, RestartableError
 from ytstream.connector.tablet_transactions import Tablets
-from ytstream.errors import StalledError, SupersededError
+from ytstream.errors import OutageError, StalledError, SupersededError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.ledger import batch_history
 from ytstream.ledger.ledger_rows import Head
 from ytstream.outputs.tablet_overflow import TabletOverflow
+from ytstream.query import pace as paces
 from ytstream.query import supervisor
 from ytstream.query.batch import Batch
 from ytstream.query.batch_outcome import BatchOutcome, BatchOutcomes
@@ -184,7 +187,7 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
         "pipeline",
         SimpleNamespace(
             flow_of=lambda *_: SimpleNamespace(untraceable=""),
-            start=lambda *_: (query, MagicMock()),
+            start=lambda *_: (query, MagicMock(pace=None)),
         ),
     )
     monkeypatch.setattr(QueryRunner, "read_reference", lambda _: None)
@@ -223,6 +226,62 @@ def test_what_a_start_skips_is_a_warning(
         ("job", INFO, "recovery: first read"),
         ("job", WARNING, "recovery: 2 rows were trimmed"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("end", "rows"),
+    [
+        (None, 8_000),
+        (RestartableError("its transaction has ended"), 4_000),
+        (StreamingQueryException("the commit failed"), 4_000),
+        (OutageError("the cluster is away"), 8_000),
+    ],
+)
+def test_the_next_query_begins_where_the_last_one_was(
+    monkeypatch: pytest.MonkeyPatch, end: Exception | None, rows: int
+) -> None:
+    """The first query of a process asks the ledger; one that has failed made batches too large."""
+    began: list[int] = []
+    nothing = (cast(SparkSession, None), cast(Tablets, None))
+    context = unconnected("transactional")
+    context = replace(context, settings=replace(context.settings, batch_seconds=5.0))
+    runner = QueryRunner(context, *nothing, StopSignal())
+
+    def start(*given: Any) -> tuple[Any, Any]:
+        began.append(given[-1])
+        return MagicMock(isActive=False), MagicMock(pace=paces.first(5.0, 10**6, 8_000))
+
+    def follow(*_: object) -> None:
+        if end is not None:
+            raise end
+
+    for name in ("connect", "verify_mounted", "choose_connector", "job_objects", "JobReferences"):
+        monkeypatch.setattr(supervisor, name, MagicMock())
+    flow = SimpleNamespace(untraceable="")
+    monkeypatch.setattr(
+        supervisor, "pipeline", SimpleNamespace(flow_of=lambda *_: flow, start=start)
+    )
+    begun = StartPlan([], Head(), (), ())
+    steps = SimpleNamespace(claim=lambda *_: runner.epoch, start=lambda *_: begun)
+    monkeypatch.setattr(supervisor, "start", steps)
+    last = [{"state": {"limit": 3_000}}]
+    monkeypatch.setattr(batch_history, "newest", lambda *_: last)
+    monkeypatch.setattr(QueryRunner, "read_reference", lambda _: None)
+    monkeypatch.setattr(QueryRunner, "_follow", follow)
+    for _ in range(2):
+        with suppress(RestartableError):
+            runner.run()
+    assert began == [3_000, rows]
+
+
+def test_a_wish_that_no_batch_can_meet_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    nothing = (cast(SparkSession, None), cast(Tablets, None))
+    runner = QueryRunner(unconnected("transactional"), *nothing, StopSignal())
+    slow = replace(paces.first(0.5, 10**6), seen=((1_000, 1.0), (100_000, 2.0)), rows=100_000)
+    for pace in (None, paces.first(0.5, 10**6), slow, slow):
+        runner._warn_of_pace(pace)
+    (said,) = caplog.messages
+    assert said.startswith("batch_seconds = 0.5 cannot be met")
 
 
 def test_a_failure_while_draining_is_raised() -> None:

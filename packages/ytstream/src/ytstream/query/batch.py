@@ -25,7 +25,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from ..cluster.client import cluster_name, explanation, first_line
-from ..connector import choose_connector
 from ..connector.callback import Callback
 from ..connector.choose_connector import seconds_written, set_pace, skip_pauses
 from ..connector.key_lookup import looked_up_in
@@ -63,7 +62,6 @@ from ..rejected.late_rows import LateRows, late_rows
 from ..rejected.limit import SkippedRows, rejected, verify_late_limit, verify_limit, warned
 from ..rejected.rows_without_time import RowsWithoutTime, rows_without_time
 from ..rejected.writer import RejectedRowsWriter
-from ..settings.job_settings import OWN
 from ..spark import state_metrics
 from ..spark.spark_errors import cause
 from .batch_log import BatchReport
@@ -149,8 +147,9 @@ class Batch:
     refused: TabletOverflow | None = None
     #: How large the next batch may be; None: as large as the settings say.
     pace: Pace | None = None
-    #: Whether the next batch begins at once where rows wait that this one was too small for.
-    skips_pauses: bool = False
+    #: Whether it runs on our own connector: then a backlog is read without pauses, and the writes
+    #: are timed.
+    is_own: bool = False
     #: Hears whether `stop` asks this process to end.
     stop: StopSignal = field(default_factory=StopSignal)
     #: What lookup() reads; None: nothing.
@@ -178,7 +177,7 @@ class Batch:
     def _started(self) -> StreamingQuery:
         """The query that calls this function, from here on without pauses in a backlog."""
         query = self.query.result(_START_SECONDS)
-        if self.skips_pauses:
+        if self.is_own:
             skip_pauses(query, self.context.settings, self.tablets.java)
         return query
 
@@ -256,9 +255,7 @@ class Batch:
 
     def _times(self, batch: MicroBatch, verified: VerifiedBatch, work: int) -> BatchTimes:
         """Return how long the parts of a batch took that has worked for so many milliseconds."""
-        context, spark = self.context, batch.rows.sparkSession
-        is_own = choose_connector.in_use(spark, context.settings)[0] == OWN
-        write = round(1000 * seconds_written(self.tablets.java)) if is_own else 0
+        write = round(1000 * seconds_written(self.tablets.java)) if self.is_own else 0
         before = commit_milliseconds(self._started, batch.number - 1)
         commit = before + self._recorded if before else 0
         return BatchTimes(max(0, work - write), write, verified.milliseconds, commit)
@@ -439,7 +436,7 @@ class Batch:
     def _looked_up(self, number: int) -> Mapping[str, LookedUp]:
         if self.references is None or not self.context.job.references:
             return {}
-        found = looked_up_in(self.tablets.java, str(self.query.result().runId), number)
+        found = looked_up_in(self.tablets.java, str(self._started.runId), number)
         return self.references.looked_up(found)
 
     def _set_pace(self, batch: MicroBatch, planned: Ranges) -> None:

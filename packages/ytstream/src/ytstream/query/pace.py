@@ -63,11 +63,6 @@ class Pace:
         return replace(learned, rows=min(max(1, int(wanted)), self.most))
 
     @property
-    def rows_after_failure(self) -> int:
-        """The limit of the next query's first batch if this query has failed."""
-        return max(min(FIRST_ROWS, self.rows), self.rows // 2)
-
-    @property
     def shortest(self) -> float | None:
         """The seconds that a batch takes at least, where that is more than wanted; else None."""
         fixed = _fixed(self.seen)
@@ -111,3 +106,11 @@ def _fixed(seen: Sequence[tuple[int, float]]) -> float | None:
 def first(seconds: float, most: int, rows: int = 0) -> Pace:
     """Return the pace of a query's first batch, which may read ``rows``; 0: not known yet."""
     return Pace(seconds, most, min(rows or FIRST_ROWS, most))
+
+
+def after_failure(rows: int) -> int:
+    """Return the limit for the first batch of the next query, after one that has failed.
+
+    ``rows`` is the limit that the failed query had reached.
+    """
+    return max(min(FIRST_ROWS, rows), rows // 2)

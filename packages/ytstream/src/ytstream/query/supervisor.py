@@ -49,6 +49,7 @@ from ..recovery.stop_request import FAILED_PREFIX, tell_end
 from ..spark.local_checkpoint import explained_space
 from ..spark.session import STARTING, close, open_session
 from ..spark.spark_errors import cause, explained_spark
+from . import pace as paces
 from . import pipeline, reference_table
 from .batch import Batch, ClosedError
 from .batch_outcome import failed_of, last_report
@@ -142,6 +143,8 @@ class QueryRunner:
         except FullAccountError as error:
             raise self._with_usage(error) from error
         except (JobError, RestartableError) as error:
+            if not isinstance(error, OutageError):  # perhaps the batch was too large
+                self.rows_at_first = paces.after_failure(self.rows_at_first)
             is_away = isinstance(error, OutageError) and not isinstance(error, UnmountedError)
             if not (is_away or isinstance(error, SupersededError)):
                 self._verify_objects()  # what it says explains what it has caused
@@ -195,11 +198,8 @@ class QueryRunner:
         )
         try:
             self._follow(query, batch)
-            self.rows_at_first = batch.pace.rows if batch.pace else 0
-        except RestartableError:
-            self.rows_at_first = batch.pace.rows_after_failure if batch.pace else 0
-            raise
         finally:
+            self.rows_at_first = batch.pace.rows if batch.pace else 0
             _end(query)
             batch.release()
 
