@@ -26,7 +26,6 @@ from rich.table import Table
 from bench import generation, measure, memory, million, page, rows, screen, starts, stored
 from bench.cases import CASES, CURVES, EIGHT, FULL, STARTS, TINY, Case, Size
 
-#: Names that store nothing.
 ALONE: dict[str, Callable[[], Iterable[Table]]] = {
     "generation": generation.tables,
     "rows": rows.tables,
@@ -35,6 +34,7 @@ ALONE: dict[str, Callable[[], Iterable[Table]]] = {
     "beside": rows.beside,
     "list": screen.offered,
 }
+"""Names that store nothing."""
 PAGE = "page"
 
 

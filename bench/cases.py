@@ -12,9 +12,9 @@ from typing import Any
 from local_extensions.versions import SPARK
 from tests.support.examples import TOTALS
 
-#: SPYT's documentation as it stands; the generated job; the same job without what the case is
-#: about; the transformation alone, from Spark's own source of rows into its sink for nothing.
 LISTING, JOB, PLAIN, NOOP = "listing", "job", "plain", "noop"
+"""SPYT's documentation as it stands; the generated job; the same job without what the case is
+about; the transformation alone, from Spark's own source of rows into its sink for nothing."""
 WAYS: Mapping[str, str] = {
     LISTING: "the documentation's listing of the same mode",
     JOB: "the generated job",
@@ -22,39 +22,39 @@ WAYS: Mapping[str, str] = {
     NOOP: "the transformation from memory to nothing",
 }
 
-#: What a case may add to the example job.
 REJECTS, OUTPUTS, STATIC = "rejects", "outputs", "static"
+"""What a case may add to the example job."""
 EXTRAS: Mapping[str, str] = {
     REJECTS: "one row in a hundred rejected",
     OUTPUTS: "two outputs",
     STATIC: "a static output",
 }
-#: A kind of which a batch takes many times as long: fewer rows show as much.
 _SLOW_KINDS = {"sessions": 5}
-#: So a batch that fills a state brings no more than a million keys.
+"""A kind of which a batch takes many times as long: fewer rows show as much."""
 _MOST_KEYS_OF_A_ROW = 20
+"""So a batch that fills a state brings no more than a million keys."""
 
 
 @dataclass(frozen=True)
 class Size:
     """How much is measured."""
 
-    #: Of a batch; less where a case says so.
     rows: int = 120_000
-    #: Of a run. The first one is left out: Spark plans it, and there nothing is warm.
+    """Of a batch; less where a case says so."""
     batches: int = 5
+    """Of a run. The first one is left out: Spark plans it, and there nothing is warm."""
     rounds: int = 6
-    #: Seconds without rows, in which requests are counted.
     idle_seconds: float = 10.0
-    #: Starts, and kills, of each kind.
+    """Seconds without rows, in which requests are counted."""
     starts: int = 4
-    #: What no batch exceeds.
+    """Starts, and kills, of each kind."""
     most_rows: int = 240_000
+    """What no batch exceeds."""
 
 
 FULL = Size()
-#: For a look at whether everything works: no figure of it means anything.
 TINY = Size(rows=2_000, batches=2, rounds=2, idle_seconds=2.0, starts=1, most_rows=4_000)
+"""For a look at whether everything works: no figure of it means anything."""
 
 
 @dataclass(frozen=True)
@@ -65,27 +65,28 @@ class Case:
     guarantee: str
     processing: str
     queues: int = 1
-    #: One of EXTRAS, or nothing.
     extra: str = ""
-    #: Tablets of all queues together.
+    """One of EXTRAS, or nothing."""
     tablets: int = 4
-    #: Rows of a batch, where it is not the size's.
+    """Tablets of all queues together."""
     rows: int = 0
-    #: Keys of the state, where the case is about their number; see jobs.py for how they get there.
+    """Rows of a batch, where it is not the size's."""
     keys: int = 0
-    #: Columns of a row, where the case is about its width.
+    """Keys of the state, where the case is about their number; see jobs.py for how they get there.
+    """
     columns: int = 0
-    #: Output tables, where the case is about their number.
+    """Columns of a row, where the case is about its width."""
     tables: int = 0
-    #: Milliseconds that the cluster adds to each request.
+    """Output tables, where the case is about their number."""
     delay_ms: int = 0
+    """Milliseconds that the cluster adds to each request."""
     cores: int = 2
-    #: The Spark that runs the drivers.
     spark: str = SPARK
-    #: Rounds, where they are fewer than the size's.
+    """The Spark that runs the drivers."""
     most_rounds: int = 100
-    #: The ways, where they are not those of its kind.
+    """Rounds, where they are fewer than the size's."""
     only: tuple[str, ...] = ()
+    """The ways, where they are not those of its kind."""
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -171,7 +172,6 @@ _MAP, BOTH = ("transactional", "map"), (LISTING, JOB)
 _LOOSE_MAP = ("at_least_once", "map")
 
 CASES: Mapping[str, Case] = {case.name: case for case in _all()}
-#: Name of a curve -> what grows -> its cases.
 CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
     "curve-rows": (
         "rows of a batch",
@@ -241,12 +241,12 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
         ),
     ),
 }
-#: What starts and kills are measured of: name -> guarantee and kind.
+"""Name of a curve -> what grows -> its cases."""
 STARTS: Mapping[str, tuple[str, str]] = {
     "starts": ("transactional", "map"),
     "starts-window": ("transactional", "window"),
 }
-#: What `make bench` runs, and why.
+"""What starts and kills are measured of: name -> guarantee and kind."""
 EIGHT: Mapping[str, str] = {
     "transactional-map": "exactly once, the template's default",
     "transactional-join": "exactly once, with a reference table",
@@ -257,3 +257,4 @@ EIGHT: Mapping[str, str] = {
     "transactional-window": "a job with state",
     "starts": "start to first commit, kill -9 to next commit",
 }
+"""What `make bench` runs, and why."""

@@ -27,8 +27,8 @@ from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream_tools.demo.demo_tables import row_count
 
-#: The key of an answer that says why the run has failed.
 FAILED = "failed"
+"""The key of an answer that says why the run has failed."""
 
 
 def main(case: Case, way: str, size: Size, proxy: str, answers: int) -> None:

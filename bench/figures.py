@@ -12,15 +12,15 @@ from typing import Any
 from bench.cases import JOB
 from bench.request_kinds import MASTER, TABLETS
 
-#: The parts of a way's processor seconds, and how people read them.
 PARTS = {
     "jvm": "driver JVM",
     "python": "Python driver",
     "workers": "Python workers",
     "minicluster": "minicluster",
 }
-#: Those of the job itself.
+"""The parts of a way's processor seconds, and how people read them."""
 OWN = ("jvm", "python", "workers")
+"""Those of the job itself."""
 _MILLION = 1_000_000
 
 
@@ -50,20 +50,21 @@ class Way:
     """The figures of one way of a case."""
 
     name: str
-    #: Rows per second of each round.
     rates: Sequence[float]
-    #: Processor seconds per million rows of each round, by part.
+    """Rows per second of each round."""
     processor: Mapping[str, Sequence[float]]
-    #: Requests of a batch by kind and method, the mean over all batches.
+    """Processor seconds per million rows of each round, by part."""
     requests: Mapping[str, Mapping[str, float]]
-    #: Of every batch.
+    """Requests of a batch by kind and method, the mean over all batches."""
     seconds: Sequence[float]
-    #: Requests per second while nothing came, by kind; None where that was not measured.
+    """Of every batch."""
     idle: Mapping[str, float] | None
-    #: Rows that the consumer was behind, a trigger after the last batch; None without a consumer.
+    """Requests per second while nothing came, by kind; None where that was not measured."""
     behind: int | None
-    #: Rows of the state after the last batch.
+    """Rows that the consumer was behind, a trigger after the last batch; None without a consumer.
+    """
     keys: int
+    """Rows of the state after the last batch."""
 
     @property
     def own(self) -> list[float]:
@@ -178,8 +179,6 @@ class Goal:
 
 RATE, PROCESSOR = "rows per second", "CPU seconds"
 REQUESTS, SECONDS = "requests per batch", "seconds per batch"
-#: Name of a case -> its goals: the figure, its bound, and whether it is a lower one. Figures are
-#: relative to the base's, but for the requests, which are the job's own.
 _GOALS: Mapping[str, Sequence[tuple[str, float, bool]]] = {
     "transactional-map": ((RATE, 1.6, True), (PROCESSOR, 0.5, False), (REQUESTS, 22.0, False)),
     "transactional-map-spark-3.5": ((RATE, 1.6, True), (PROCESSOR, 0.5, False)),
@@ -193,6 +192,8 @@ _GOALS: Mapping[str, Sequence[tuple[str, float, bool]]] = {
     "curve-tablets-5ms-256": ((SECONDS, 0.4, False),),
     "curve-columns-80": ((RATE, 1.6, True),),
 }
+"""Name of a case -> its goals: the figure, its bound, and whether it is a lower one. Figures are
+relative to the base's, but for the requests, which are the job's own."""
 
 
 def goals(found: Mapping[str, Any]) -> Iterator[Goal]:

@@ -55,5 +55,5 @@ def send(server: Server, asked: list[Call]) -> None:
             answer.read()
 
 
-#: A proxy set in the environment must not come between.
 OPENER = build_opener(ProxyHandler({}))
+"""A proxy set in the environment must not come between."""

@@ -26,13 +26,12 @@ from ytstream.job import Job, JobContext
 from ytstream_tools.demo.job_sample import SampleRow
 
 TRIGGER_SECONDS = 1.0
-#: As many as a generated job has.
 SHUFFLE_PARTITIONS = 8
-#: A prime number: multiples of it hit the keys one by one, and no two near each other.
+"""As many as a generated job has."""
 _STRIDE = 7_368_787
+"""A prime number: multiples of it hit the keys one by one, and no two near each other."""
 _EVENT_TIME = YsonUint64(1_704_067_200_000_000)
 _ONE_IN_A_HUNDRED = {"one in a hundred": "event_id LIKE '%00'"}
-#: The types of the columns that widen a row, in turn, each with the value of a row's number.
 _MIXED: tuple[tuple[str, Callable[[int], Any]], ...] = (
     ("int64", lambda number: number * 7919),
     ("utf8", lambda number: f"text {number % 1000}"),
@@ -43,6 +42,7 @@ _MIXED: tuple[tuple[str, Callable[[int], Any]], ...] = (
     ("string", lambda number: b"\x00\xff" + str(number % 1000).encode()),
     ("uint8", lambda number: None if number % 4 == 0 else number % 200),
 )
+"""The types of the columns that widen a row, in turn, each with the value of a row's number."""
 
 
 def job_of(case: Case, way: str) -> Job:

@@ -13,8 +13,8 @@ from bench import inside
 from tests.support.project import generate
 
 ROWS = 1_000_000
-#: Guarantee -> what its output is: one of each kind.
 OUTPUTS = {"transactional": "ordered", "idempotent": "sorted"}
+"""Guarantee -> what its output is: one of each kind."""
 
 
 def run(guarantee: str, folder: Path) -> dict[str, Any]:

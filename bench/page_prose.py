@@ -33,7 +33,6 @@ OVERVIEW = """\
 CPU seconds include the driver JVM, the Python driver and the Python workers, relative to the
 variant in the second column. Below 1 is less.
 """
-#: What profiles and timings of single steps have shown; a new run does not change it.
 SHORT = """\
 Why goals were missed:
 
@@ -56,6 +55,7 @@ most.
 importer of `pyspark.zip` lists the archive again at the start of a task (CPython gh-103200). \
 `checked_state` avoids that. Most of the rest is pandas: a frame for each key and batch.
 """
+"""What profiles and timings of single steps have shown; a new run does not change it."""
 STARTS = """\
 A generated project, started as you would start it, with rows waiting. The time ends with the
 commit of the first batch.

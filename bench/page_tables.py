@@ -14,8 +14,8 @@ from bench.started import PARTS as OF_A_START
 from bench.starts import FIRST, KINDS, totals
 from bench.stored import Found
 
-#: Name -> what is stored under it.
 Stored = Mapping[str, Found]
+"""Name -> what is stored under it."""
 
 
 def table(*rows: Sequence[str]) -> Iterator[str]:

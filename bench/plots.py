@@ -12,7 +12,6 @@ from ytstream_tools.report.drawing import element, rounded, short
 _WIDTH, _LEFT, _RIGHT = 860, 250, 60
 _STEP, _BAR, _TOP, _BOTTOM = 22, 14, 34, 34
 _HEIGHT = 260
-#: Colours that colour-blind people can tell apart, on white and on black (Okabe and Ito).
 _STYLE = """
 .back { fill: #ffffff; } text { font: 12px system-ui, sans-serif; fill: #1d2129; }
 .dim { fill: #667; } .grid { stroke: #e3e5ea; }
@@ -31,6 +30,7 @@ path { fill: none !important; stroke-width: 1.8; } rect { stroke: none; }
   .c4 { fill: #df9dca; stroke: #df9dca; } .c8 { fill: #a99cff; stroke: #a99cff; }
   .c9 { fill: #c79a7c; stroke: #c79a7c; } .c6 { fill: #aaaaaa; stroke: #aaaaaa; } }
 """
+"""Colours that colour-blind people can tell apart, on white and on black (Okabe and Ito)."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Line:
     """A line of a plot with its label: parts of a bar, or single values."""
 
     label: str
-    #: Each with the number of its colour.
     values: Sequence[tuple[float, int]]
+    """Each with the number of its colour."""
 
 
 def bars(title: str, unit: str, lines: Sequence[Line], legend: Sequence[str]) -> str:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _PAUSE_SECONDS = 0.05
-#: How often the processes below another one are looked for: a look reads the stat of all.
 _LOOK_SECONDS = 1.0
+"""How often the processes below another one are looked for: a look reads the stat of all."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PROC = Path("/proc")
 

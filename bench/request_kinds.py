@@ -9,17 +9,17 @@ from minicluster.client import Entry
 from minicluster.core import ids
 
 MASTER, TABLETS = "master", "tablets"
-#: Requests about rows, in both protocols; SPYT attaches to no other transactions than tablets'.
 _TABLETS = frozenset({
     "ModifyRows", "SelectRows", "LookupRows", "PullQueue", "PullConsumer", "PullQueueConsumer",
     "AdvanceConsumer", "AdvanceQueueConsumer", "GetTabletInfos", "AttachTransaction",
     "insert_rows", "delete_rows", "select_rows", "lookup_rows", "pull_queue", "pull_consumer",
     "advance_consumer", "get_tablet_infos",
 })  # fmt: skip
-#: The types of a transaction that a client starts: of tablets in RPC and in HTTP.
+"""Requests about rows, in both protocols; SPYT attaches to no other transactions than tablets'."""
 _OF_TABLETS = (1, "tablet")
-#: Which proxies there are is the proxies' own matter.
+"""The types of a transaction that a client starts: of tablets in RPC and in HTTP."""
 _OF_PROXIES = frozenset(("Discover", "DiscoverProxies", "discover_proxies", "hosts"))
+"""Which proxies there are is the proxies' own matter."""
 
 
 def kinds(entries: Iterable[Entry], begin: float, end: float) -> dict[str, dict[str, int]]:

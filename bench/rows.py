@@ -17,13 +17,13 @@ from tests.support.project import ROOT, generate
 
 ROWS = 100_000
 ROUNDS = 4
-#: Comparing takes more: the quartiles of the quotients have to say something.
 COMPARING = 9
-#: The commands that both front ends have, each under its names.
+"""Comparing takes more: the quartiles of the quotients have to say something."""
 COMMANDS = {
     "HTTP": ("insert_rows", "pull_queue", "select_rows", "lookup_rows"),
     "RPC": ("ModifyRows", "PullQueue", "SelectRows", "LookupRows"),
 }
+"""The commands that both front ends have, each under its names."""
 
 
 def tables() -> Iterator[Table]:

@@ -17,9 +17,9 @@ class Published(NamedTuple):
     way: str
 
 
-#: 5 million rows of about 70 bytes, 16 tablets, 8 executors of 2 cores; the last two: 1 million
-#: rows, 1 executor of 1 core.
 SPYT_PAGE = f"{_SPYT}/exactly-once/"
+"""5 million rows of about 70 bytes, 16 tablets, 8 executors of 2 cores; the last two: 1 million
+rows, 1 executor of 1 core."""
 LOADS = (
     Published("join with a static table", "at least once", 22_700, "at-least-once-join", "listing"),
     Published("join with a static table", "transactional", 26_200, "transactional-join", "listing"),

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 IMPORTS = "imports"
-#: Name of a part -> how people read it, in the order of time.
 PARTS = {
     "python": "Python and its imports",
     "look": "settings, tables, and whether the start may be",
@@ -29,6 +28,7 @@ PARTS = {
     "commit": "its commit",
     "rest": "the rest",
 }
+"""Name of a part -> how people read it, in the order of time."""
 
 
 def main(times: Path, package: str) -> None:

@@ -25,8 +25,8 @@ from ytstream_tools.demo.job_process import environment, run_command
 
 Say = Callable[[str], None]
 PACKAGE = "bids_stream"
-#: What a start comes after.
 FIRST, STOPPED, KILLED = "first", "stopped", "killed"
+"""What a start comes after."""
 KINDS = {
     FIRST: "the first start",
     STOPPED: "after a stop",
@@ -35,8 +35,8 @@ KINDS = {
 _ROWS = 120_000
 _PATIENCE_SECONDS = 600.0
 _POLL_SECONDS = 0.1
-#: Batches before a stop or a kill.
 _BATCHES = 2
+"""Batches before a stop or a kill."""
 
 
 def measured(guarantee: str, processing: str, size: Size, say: Say) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from minicluster.client import Entry
 from ytstream.connector.java import jvm_of
 from ytstream.job import JobContext
 
-#: The files of one version of a partition: 12.changelog, or with a name of its own since Spark 4.
 _CHANGELOG = re.compile(r"/state/.*/(\d+)(_[^/]+)?\.(changelog|delta)$")
+"""The files of one version of a partition: 12.changelog, or with a name of its own since Spark 4.
+"""
 _MIB = 1 << 20
-#: What is shown of a case, and how people read it.
 COLUMNS: Mapping[str, str] = {
     "keys": "keys",
     "heap": "heap after a collection, MiB",
@@ -31,6 +31,7 @@ COLUMNS: Mapping[str, str] = {
     "commit": "commit, s",
     "removal": "search for expired keys, s",
 }
+"""What is shown of a case, and how people read it."""
 
 
 def of_operators(operators: Sequence[Mapping[str, Any]]) -> dict[str, int]:

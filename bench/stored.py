@@ -15,10 +15,10 @@ from typing import Any
 from bench.cases import Size
 from tests.support.project import ROOT
 
-#: The results that docs/performance.md is made from.
 RESULTS = ROOT / "bench" / "results"
-#: Those of `--tiny`, which mean nothing.
+"""The results that docs/performance.md is made from."""
 TINY = ROOT / "build" / "bench"
+"""Those of `--tiny`, which mean nothing."""
 Found = Mapping[str, Any]
 
 

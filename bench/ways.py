@@ -36,12 +36,11 @@ from ytstream.settings import spark_conf
 from ytstream.spark import session
 
 _START_SECONDS = 120.0
-#: A batch of a bench takes seconds: one that has not come after so long will not.
 _BATCH_SECONDS = 180.0
+"""A batch of a bench takes seconds: one that has not come after so long will not."""
 _POLL_SECONDS = 0.2
-#: Microseconds between two rows of the rate source, as in the samples.
 _STEP_US = 10_500
-#: The columns of a bid, out of the number of its row.
+"""Microseconds between two rows of the rate source, as in the samples."""
 _BID = {
     "event_id": "concat('7-', lpad(cast(value as string), 8, '0'))",
     "auction": "1000 + value * 7919 % 100",
@@ -52,13 +51,14 @@ _BID = {
     "date_time": f"timestamp_micros(1704067200000000 + value * {_STEP_US})",
     "extra": "elt(1 + cast(value % 4 as int), null, '', 'привет', 'a quoted text')",
 }
-#: A kind whose sample has other rows: few bidders at a time, who come back after two hours.
+"""The columns of a bid, out of the number of its row."""
 _OTHERS = {
     "sessions": {
         "bidder": "100 * (1 + value * 1050000 div 600000000 % 12) + value * 7919 % 30",
         "date_time": "timestamp_micros(1704067200000000 + value * 1050000)",
     },
 }
+"""A kind whose sample has other rows: few bidders at a time, who come back after two hours."""
 
 
 def opened(context: JobContext, way: str) -> SparkSession:

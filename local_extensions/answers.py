@@ -33,8 +33,8 @@ Answers = Mapping[str, str]
 
 _OPTIONS = Path(__file__).resolve().parent.parent / "cookiecutter.json"
 _RULES = Path(__file__).parent.parent / "packages/ytstream/src/ytstream/settings/job_rules.toml"
-#: What the runtime knows of a job, too: the pairs that do not fit, addresses, Spark's settings.
 RULES = tomllib.loads(_RULES.read_text(encoding="utf-8"))
+"""What the runtime knows of a job, too: the pairs that do not fit, addresses, Spark's settings."""
 
 
 class Problem(NamedTuple):
@@ -56,7 +56,6 @@ class Setting(NamedTuple):
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 _NAME_EXPECTED = "Give a name of letters a-z, digits and _ . -"
 
-#: By their public names. All are optional.
 SETTINGS = {
     "account": Setting("`account` of config/production.toml", _NAME, _NAME_EXPECTED),
     "pool": Setting("`pool` of config/production.toml", _NAME, _NAME_EXPECTED),
@@ -75,6 +74,7 @@ SETTINGS = {
         " come from the environment or the settings of pip, never from a file of the repository",
     ),
 }
+"""By their public names. All are optional."""
 
 FALLBACK_SLUG = "ytstream-job"
 LONGEST_SLUG = 64
@@ -89,8 +89,8 @@ _PATH_EXPECTED = (
     "Give an absolute path such as //home/team/job: single slashes between folders, none at the"
     " end, only letters a-z, digits and _ . - + = ~ (no attributes, ranges or wildcards)"
 )
-#: The folder of the cluster's own settings and state.
 _SYSTEM = "//sys"
+"""The folder of the cluster's own settings and state."""
 
 _PROXY = re.compile(RULES["address"]["proxy"])
 # A query or a fragment may hold a token.

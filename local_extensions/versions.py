@@ -12,12 +12,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-#: What a generated project records, with the commit.
 TEMPLATE_VERSION = "1.0.0"
+"""What a generated project records, with the commit."""
 
 SCOPES = ("job", "dev", "sessions", "template")
-#: Scopes that include no other: their packages are installed into an environment of their own.
 ALONE = ("tools",)
+"""Scopes that include no other: their packages are installed into an environment of their own."""
 
 
 class Spark(NamedTuple):
@@ -34,9 +34,9 @@ class Spark(NamedTuple):
     says: str
 
 
-#: The newest comes first. It is the default, and the Spark of the template's own environment.
-#: `make locks` writes what follows from a line here: its lock, its choice in cookiecutter.json and
-#: its rows on pages (tools/sparks.py).
+# The newest comes first. It is the default, and the Spark of the template's own environment.
+# `make locks` writes what follows from a line here: its lock, its choice in cookiecutter.json and
+# its rows on pages (tools/sparks.py).
 # fmt: off
 SPARKS = (
     Spark("4.2", "2.13", 940, 1090, "The newest version that SPYT 2.11 supports"),
@@ -55,7 +55,6 @@ class Lock(NamedTuple):
     spark: str
 
 
-#: By file name. One for each Spark; a generated repository gets its part (locks.py).
 LOCKS = {
     **{
         f"spark-{name}": Lock("template" if name == SPARK else "sessions", name)
@@ -63,6 +62,7 @@ LOCKS = {
     },
     "tools": Lock("tools", ""),
 }
+"""By file name. One for each Spark; a generated repository gets its part (locks.py)."""
 
 
 class Pin(NamedTuple):
@@ -81,12 +81,12 @@ class Pin(NamedTuple):
     tag: str = ""
 
 
-#: The machines that ytsaurus-yson and ytsaurus-rpc-driver have wheels for; neither has a source
-#: distribution.
 _YSON = (
     "sys_platform == 'linux' and platform_machine == 'x86_64'"
     " or sys_platform == 'darwin' and platform_machine == 'arm64'"
 )
+"""The machines that ytsaurus-yson and ytsaurus-rpc-driver have wheels for; neither has a source
+distribution."""
 
 # A table, a line an entry.
 # fmt: off

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 TEMPLATE = Path(__file__).resolve().parents[1]
-#: The packages that a generated repository installs.
 PACKAGES = [TEMPLATE / "packages" / name for name in ("minicluster", "ytstream", "ytstream-tools")]
-#: Those that an organisation uploads to its index.
+"""The packages that a generated repository installs."""
 PUBLISHED = [*PACKAGES, TEMPLATE / "packages" / "ytstream-doctor"]
+"""Those that an organisation uploads to its index."""
 LICENSE = TEMPLATE / "LICENSE"
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 _METADATA = re.compile(r".*\.(egg|dist)-info").fullmatch

@@ -24,13 +24,13 @@ if not os.environ.get("YT_CONFORMANCE_PROXY"):
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.load_profile("here")
 
-#: The longest tests: the last to end has one core to itself, and leaves one idle. Then those with a
-#: Spark session of their own: none other may run in their process yet.
 _FIRST = ("test_the_demo_with_columns", "tests/faults/sweep/test_sample.py")
+"""The longest tests: the last to end has one core to itself, and leaves one idle. Then those with a
+Spark session of their own: none other may run in their process yet."""
 
 
-#: Marks of a test that costs seconds.
 _COSTLY = ("slow", "spark")
+"""Marks of a test that costs seconds."""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,7 +1,7 @@
 """`python -m tools.api`: docs/api.md, made of the docstrings and comments of the code itself.
 
-What a job imports is documented where it is written: `#:` above a field, a docstring in a function
-with the sections Args, Returns and Raises.
+What a job imports is documented where it is written: a string after a field, a docstring in a
+function with the sections Args, Returns and Raises.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, Field, fields
 from inspect import cleandoc
+from itertools import pairwise
 from pathlib import Path
 
 from tests.support.project import ROOT
@@ -27,17 +28,17 @@ PAGE = ROOT / "docs" / "api.md"
 RUNTIME = ROOT / "packages/ytstream/src/ytstream"
 TOOLS = ROOT / "packages/ytstream-tools/src/ytstream_tools"
 FIXTURES = TOOLS / "testing/pytest_fixtures.py"
-#: Modules whose names a job's tests import. Each is a list of names of ytstream-tools.
 TESTING = ("frames", "batches", "stream", "approved", "captured", "computed")
-#: Fixtures with an older name, for repositories that an older version generated.
+"""Modules whose names a job's tests import. Each is a list of names of ytstream-tools."""
 OLD = {"connection"}
+"""Fixtures with an older name, for repositories that an older version generated."""
 
-#: Files, settings, functions, texts and names of a user's files: code in a sentence.
 _NAME = re.compile(
     r"""((?:[a-z]+/)*[a-z_]+\.[a-z]\w*(?:\.\w+)* | sample/\w*/? | ti\.\w+\[[\w.]+\] | \w+\(\)
     | "[^"]*" | \{\} | \b(?:REJECT(?:ED)?|QUEUE|OUTPUTS|STATE|STATIC|REFERENCE)\b)""",
     re.VERBOSE,
 )
+"""Files, settings, functions, texts and names of a user's files: code in a sentence."""
 
 TOP = """\
 # API reference
@@ -156,8 +157,8 @@ def _doc(node: ast.ClassDef | ast.FunctionDef) -> str:
     return _markdown(_SECTION.sub(_section, cleandoc(text)))
 
 
-#: Args, Returns and Raises, each with its indented lines.
 _SECTION = re.compile(r"^(Args|Returns|Raises):\n((?: {4}.*\n?)+)", re.MULTILINE)
+"""Args, Returns and Raises, each with its indented lines."""
 
 
 def _section(found: re.Match[str]) -> str:
@@ -176,21 +177,23 @@ def _markdown(text: str) -> str:
 
 
 def _comments(path: Path, of: str) -> dict[str, str]:
-    """Return what stands above each field of a class. Raises LookupError for one without text."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    """Return the string after each field of a class. Raises LookupError for one without text."""
     found: dict[str, str] = {}
-    for node in _find(path, of).body:
+    body = _find(path, of).body
+    for node, after in zip(body, [*body[1:], None], strict=True):
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
             continue
-        above: list[str] = []
-        for line in reversed(lines[: node.lineno - 1]):
-            if not line.strip().startswith("#: "):
-                break
-            above.insert(0, line.strip().removeprefix("#: "))
-        if not above:
-            raise LookupError(f"{path}: {of}.{node.target.id} has no comment")
-        found[node.target.id] = _markdown(" ".join(above))
+        if not (text := _text(after)):
+            raise LookupError(f"{path}: {of}.{node.target.id} has no text")
+        found[node.target.id] = _markdown(text)
     return found
+
+
+def _text(node: ast.stmt | None) -> str:
+    """Return a statement that is a string, in one line; empty for another."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return " ".join(str(node.value.value).split())
+    return ""
 
 
 def _default(key: Field[object]) -> object:
@@ -240,8 +243,8 @@ def _wanted(text: str) -> str:
     return re.sub(r"(?<=such as )(.+?)(?=, with |$)|\[submit\]", lambda one: f"`{one[0]}`", text)
 
 
-#: Keys whose value is a table of the file.
 TABLES = {"outputs", "spark", "submit"}
+"""Keys whose value is a table of the file."""
 
 
 def _toml(key: Field[object]) -> str:
@@ -263,18 +266,17 @@ def _toml(key: Field[object]) -> str:
 def _codes() -> str:
     """Return the table of the error codes, with who fixes each."""
     path = RUNTIME / "errors/error_codes.py"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    headings = [(n, re.match(r" +# -- (.+?) -+$", line)) for n, line in enumerate(lines, 1)]
+    body = _find(path, "ErrorCode").body
     found: list[tuple[str, str, str]] = []
-    group, text = "", ""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if heading := re.match(r" +# -- (.+?) -+$", line):
-            group = heading[1]
-        elif comment := re.match(r" +#: (.+)", line):
-            text = f"{text} {comment[1]}".strip()
-        elif name := re.match(r" +([A-Z_]+) = auto\(\)", line):
-            found.append((f"`{ErrorCode[name[1]]}`", _markdown(text), group))
-            text = ""
+    for node, after in pairwise(body):
+        if isinstance(node, ast.Assign) and (text := _text(after)):
+            (name,) = map(ast.unparse, node.targets)
+            *_, group = (one[1] for line, one in headings if one and line < node.lineno)
+            found.append((f"`{ErrorCode[name]}`", _markdown(text), group))
     if [code for code, _, _ in found] != [f"`{code}`" for code in ErrorCode]:
-        raise LookupError(f"{path}: a code without a comment")
+        raise LookupError(f"{path}: a code without a text")
     return _table(("code", "what is wrong", "who fixes it"), iter(found))
 
 

@@ -16,15 +16,15 @@ from pathlib import Path
 
 from tools.example import ROOT, generated
 
-#: Answers that change what a workflow says.
 ANSWERS: dict[str, dict[str, str]] = {
     "github": {"ci": "github"},
     "github-image": {"ci": "github", "ci_image": f"registry.example.com/ci@sha256:{'0' * 64}"},
 }
-#: The strictest of its personas; no file of ours ignores a finding.
+"""Answers that change what a workflow says."""
 WORDS = ("--offline", "--persona", "pedantic", "--no-progress")
-#: A warning fails as well. Without shellcheck and pyflakes it finds the same on every machine.
+"""The strictest of its personas; no file of ours ignores a finding."""
 LINT_WORDS = ("--strict-exit", "--no-color", "--shellcheck=", "--pyflakes=")
+"""A warning fails as well. Without shellcheck and pyflakes it finds the same on every machine."""
 
 
 def main(zizmor: str, jactionlint: str) -> int:

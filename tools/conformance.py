@@ -16,12 +16,11 @@ from tools.example import ROOT
 from ytstream.settings import environment as variables
 
 SUITE = "packages/minicluster/tests/conformance"
-#: Lines of an answer that are kept: the assertion, and what explains it.
 ANSWER_LINES = 12
-#: What pytest says of itself, when it could not run.
+"""Lines of an answer that are kept: the assertion, and what explains it."""
 SHOWN = 2_000
+"""What pytest says of itself, when it could not run."""
 
-#: What differs from run to run, in this order: ids, folders and long numbers.
 _VOLATILE = (
     (re.compile(r"\b[0-9a-f]+-[0-9a-f]+-[0-9a-f]+-[0-9a-f]+\b"), "<id>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
@@ -30,6 +29,7 @@ _VOLATILE = (
     (re.compile(r"\b\d{9,}\b"), "<number>"),
     (re.compile(r" at 0x[0-9a-f]+"), ""),
 )
+"""What differs from run to run, in this order: ids, folders and long numbers."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Answers:
 
     agree: int = 0
     skipped: int = 0
-    #: A case -> how its answer differs from the expected one.
     differing: Mapping[str, str] = field(default_factory=dict)
-    #: Why the suite could not be asked; "" if it was.
+    """A case -> how its answer differs from the expected one."""
     problem: str = ""
+    """Why the suite could not be asked; "" if it was."""
 
 
 def asked(proxy: str, token: str, *cases: str) -> Answers:

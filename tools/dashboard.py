@@ -21,20 +21,20 @@ from ytstream_tools.report.drawing import element, rounded, short
 from ytstream_tools.status import dashboard
 
 PICTURE = ROOT / "docs" / "dashboard.svg"
-#: Pixels of a column and a row of the grid, between panels, and around a chart.
 _COLUMN, _ROW, _GAP = 50, 26, 8
+"""Pixels of a column and a row of the grid, between panels, and around a chart."""
 _TITLE, _SIDE, _FOOT = 26, 46, 30
 _POINTS = 90
-#: Where the marks are, as parts of the period.
 _MARKS = {"Restarts": (0.55,), "Deploys": (0.3,)}
-#: What the labels of a line are in the picture.
+"""Where the marks are, as parts of the period."""
 _LABELS = {
     "app": "bids", "output": "output", "reason": "old", "state": "running", "part": "write",
     "account": "bids", "resource": "nodes", "reference": "ads",
 }  # fmt: skip
+"""What the labels of a line are in the picture."""
 _CELLS = (("app", "bids"), ("commit", "4f2c91d"), ("version", "1.1.0"), ("operation", "1a2b-3c4d"))
-#: Figures by unit, where no limit gives a size.
 _LEVELS = {"s": 4.0, "rowsps": 4_000.0, "short": 900.0, "percentunit": 0.3, "bytes": 3e8}
+"""Figures by unit, where no limit gives a size."""
 _STYLE = """
 svg { --back: #f4f5f8; --card: #fff; --ink: #1d2129; --dim: #5d6570; --grid: #e3e5ea;
   --bad: #b3261e; --c0: #0b63ce; --c1: #d55e00; --c2: #009e73; --c3: #a3528a; --orange: #c77700;

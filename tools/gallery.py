@@ -25,7 +25,6 @@ make demo PROCESSING=window
 ```
 
 [Choose a processing type](choosing.md) shows what each of them keeps and costs."""
-#: What each example does, and when to choose it.
 ABOUT: Mapping[str, str] = MappingProxyType(
     {
         "map": """\
@@ -52,6 +51,7 @@ express: your own Python function decides what to keep for each key and when to 
 pandas.""",
     }
 )
+"""What each example does, and when to choose it."""
 _COMMENTS = re.compile(r"^ *#: .*\n", re.MULTILINE)
 
 

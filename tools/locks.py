@@ -15,11 +15,11 @@ import tempfile
 from local_extensions import locks, versions
 from tools import sparks
 
-#: As in `make lock` of a generated project. 3.11 is the oldest Python that is supported.
 COMPILE = shlex.split(
     "-m uv --quiet pip compile --universal --python-version 3.11 --generate-hashes"
     " --no-annotate --no-emit-index-url --custom-compile-command 'make lock'"
 )
+"""As in `make lock` of a generated project. 3.11 is the oldest Python that is supported."""
 
 
 def compiled(spark: str, scope: str, constraints: str = "") -> str:

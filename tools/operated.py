@@ -32,12 +32,12 @@ from ytstream_tools.status import job_status, status_text
 from ytstream_tools.status import status_watch as watched
 
 DOCS = ROOT / "docs"
-#: The producer: rows of one call, and the seconds between two calls.
 ROWS, EVERY = 80, 1.0
-#: Batches before a kill, and batches in which rows of a worse kind come.
+"""The producer: rows of one call, and the seconds between two calls."""
 LIFE, WORSE = 10, 4
-#: Seconds for which the job is down at its end.
+"""Batches before a kill, and batches in which rows of a worse kind come."""
 DOWN = 25
+"""Seconds for which the job is down at its end."""
 _WORSE = {"url": "https://auction.example/0?c=Google"}
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from local_extensions import wheels
 
-#: Linters are programs beside the interpreter.
 _PROGRAMS = ("ruff",)
+"""Linters are programs beside the interpreter."""
 _FOLDERS = "import json, sys; print(json.dumps([p for p in sys.path if p.endswith('-packages')]))"
 
 

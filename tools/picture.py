@@ -23,12 +23,12 @@ PICTURE = ROOT / "docs" / "demo.svg"
 TITLE = "make demo"
 FIRST = "produced "
 WIDTH = 104
-#: Colours without a terminal, and each bar once, as it is in the end.
 COLOURED = {"FORCE_COLOR": "1", "TTY_INTERACTIVE": "0", "COLUMNS": str(WIDTH)}
-#: Hides and shows the cursor.
+"""Colours without a terminal, and each bar once, as it is in the end."""
 _CURSOR = re.compile(r"\x1b\[\?25[lh]")
-#: The fonts that rich names are on a server; a page's own fonts do.
+"""Hides and shows the cursor."""
 FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+"""The fonts that rich names are on a server; a page's own fonts do."""
 
 
 def drawn(printed: str) -> str:

@@ -14,9 +14,9 @@ RUNTIME = Path("packages", "ytstream", "src")
 LOCK = Path("templates", "locks", f"spark-{SPARK}.txt")
 SUMMARY = Path("docs", "proof", "summary.json")
 BUILD = Path("build", "proof")
-#: The rules by which cases are judged. By those of 1, a driver that ended was started again, and
-#: the case held if that one went on.
 JUDGE = 2
+"""The rules by which cases are judged. By those of 1, a driver that ended was started again, and
+the case held if that one went on."""
 
 
 def runtime(root: Path = ROOT) -> str:

@@ -27,10 +27,10 @@ PAGES = (
     "{{cookiecutter.project_slug}}/**/*.md",
     "cookiecutter.json",
 )
-#: History: what was once written stays.
 KEPT = ("CHANGELOG.md",)
-#: Code in Markdown, Jinja's statements and addresses of links; a text inside {{ }} is prose.
+"""History: what was once written stays."""
 _CODE = re.compile(r"^ *```.*?^ *```|``.+?``|`[^`\n]*`|\{%.*?%\}|\]\([^)\n]*\)", re.M | re.S)
+"""Code in Markdown, Jinja's statements and addresses of links; a text inside {{ }} is prose."""
 _PARAGRAPH = re.compile(
     r"(?:^(?! *[-|#\d]|\s*$).+\n?|^ *(?:- |\d+\. ).+\n?)(?:^(?! *[-|#]|\s*$).+\n?)*", re.M
 )

@@ -36,10 +36,10 @@ from ytstream_tools.real.image import IMAGE
 
 CHANGED = 3
 GUARANTEES = ("transactional", "idempotent", "at_least_once")
-#: Lines of a step that failed.
 SHOWN_LINES = 40
-#: Where a workflow finds what to tell people, if there is something to tell.
+"""Lines of a step that failed."""
 ISSUE = ROOT / "build" / "real" / "issue.md"
+"""Where a workflow finds what to tell people, if there is something to tell."""
 
 say = partial(print, flush=True)
 
@@ -52,8 +52,8 @@ class Site:
     token: str
     folder: str
     settings: Path | None
-    #: A part of the suite, FILE.py or FILE.py::CASE; "" for all.
     only: str
+    """A part of the suite, FILE.py or FILE.py::CASE; "" for all."""
 
     def command(self, words: Sequence[str], folder: Path, *path: Path) -> tuple[int, list[str]]:
         """Run a Python module, showing what it says; return its exit code and its lines."""

@@ -9,8 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: GitHub takes 65,536 characters in an issue, and the address of the run is added.
 ISSUE_CHARACTERS = 60_000
+"""GitHub takes 65,536 characters in an issue, and the address of the run is added."""
 
 PAGE, ANSWERS = "REPORT.md", "answers.json"
 
@@ -28,12 +28,12 @@ class StepResult:
     """A step that is over."""
 
     outcome: Outcome
-    #: Shown below the table: RESULT lines, or the end of what a step said that failed.
     lines: tuple[str, ...] = ()
-    #: In a word: counts, or why it was skipped.
+    """Shown below the table: RESULT lines, or the end of what a step said that failed."""
     summary: str = ""
-    #: Conformance alone: a case -> the server's answer and the minicluster's.
+    """In a word: counts, or why it was skipped."""
     differing: Mapping[str, tuple[str, str]] | None = None
+    """Conformance alone: a case -> the server's answer and the minicluster's."""
 
 
 class Change(NamedTuple):
@@ -54,11 +54,11 @@ class Report:
     """A run on a server."""
 
     version: str
-    #: With its digest; "" for a server that was named.
     image: str
+    """With its digest; "" for a server that was named."""
     day: str
-    #: Name of a step -> seconds it took, and what came of it.
     steps: Mapping[str, tuple[float, StepResult]] = field(default_factory=dict)
+    """Name of a step -> seconds it took, and what came of it."""
 
     @property
     def failed(self) -> list[str]:

@@ -21,12 +21,12 @@ from tools.example import ROOT, generated
 
 CONFIG = ROOT / "zensical.toml"
 BUILD = ROOT / "build"
-#: What pages need besides text.
 ASSETS = ("*.svg", "*.png", "*.css")
-#: Pages at the root.
+"""What pages need besides text."""
 TOPS = ("README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
-#: Pages of the generated project, by where they are in the site.
+"""Pages at the root."""
 EXAMPLE = ("README.md", "docs/operations.md", "config/local.toml", "config/production.toml")
+"""Pages of the generated project, by where they are in the site."""
 
 
 def pages() -> list[str]:

@@ -29,7 +29,6 @@ _CODE = ", ".join(f"`{name}`" for name in SPARK_VERSIONS)
 _TEXT = " and ".join([", ".join(SPARK_VERSIONS[:-1]), SPARK_VERSIONS[-1]])
 _PINS = ", ".join(pin("pyspark", name) for name in SPARK_VERSIONS)
 _QUOTED = ", ".join(f'"{name}"' for name in SPARK_VERSIONS)
-#: File, a pattern that is in it once, and the text in its place.
 PLACES = (
     ("cookiecutter.json", r'"spark_version": \[.*\]', f'"spark_version": [{_QUOTED}]'),
     ("cookiecutter.json", r'(      "[\d.]+": "[\d.]+: Scala .*\n)+', _prompts()),
@@ -54,6 +53,7 @@ PLACES = (
     ("packages/ytstream/pyproject.toml", r"pyspark>=[\d.]+,<[\d.]+", _range()),
     ("packages/minicluster/pyproject.toml", r"pyspark>=[\d.]+,<[\d.]+", _range()),
 )
+"""File, a pattern that is in it once, and the text in its place."""
 
 
 def written(folder: Path = ROOT) -> list[str]:

@@ -16,12 +16,13 @@ from importlib import import_module
 import pytest
 from yt.wrapper import YtClient
 
-#: The nodes' Java, for this process and for those that it starts.
 JAVA = "SPYT_TESTS_JAVA"
-#: The seconds that a test may take. SPYT's own tox.ini allows 90, and some tests 180.
+"""The nodes' Java, for this process and for those that it starts."""
 LIMIT = "SPYT_TESTS_LIMIT"
-#: Without these two, the master of a Spark cluster takes an address that its workers do not reach.
+"""The seconds that a test may take. SPYT's own tox.ini allows 90, and some tests 180."""
 _ENVIRONMENT = {"YT_NETWORK_PROJECT_ID": "0", "YT_IP_ADDRESS_DEFAULT": "localhost"}
+"""Without these two, the master of a Spark cluster takes an address that its workers do not reach.
+"""
 _GLOBAL_CONF = "//home/spark/conf/global"
 
 

@@ -28,7 +28,6 @@ from tools.example import ROOT
 from ytstream.settings import environment as variables
 from ytstream_tools.demo.guard import guarded
 
-#: All of the folder, the quick ones first.
 FILES = (
     "test_data_types.py",
     "test_rest_submit.py",
@@ -44,11 +43,12 @@ FILES = (
     "test_cluster.py",
     "test_direct_submit.py",
 )
-#: A file is given up after the first time, and a test after the second.
+"""All of the folder, the quick ones first."""
 LIMIT_SECONDS, TEST_SECONDS = 3600, 240
+"""A file is given up after the first time, and a test after the second."""
 WORK = ROOT / "build" / "spyt-tests"
-#: This file submits a job to another Spark than the driver's, which is in an environment here.
 TWO_SPARKS = "test_spark_version.py"
+"""This file submits a job to another Spark than the driver's, which is in an environment here."""
 OTHER_SPARK = f".venv-{SPARK_VERSIONS[-1]}/lib/python3*/site-packages/pyspark"
 
 

@@ -41,8 +41,8 @@ from ytstream_tools.demo.crash_scenario import drained
 PACKAGE = "bids_stream"
 ROWS = 4_000
 PATIENCE_SECONDS = 600.0
-#: What one command of the job says is of interest only when it fails.
 SHOWN_LINES = 40
+"""What one command of the job says is of interest only when it fails."""
 
 
 class NotDoneError(Exception):

@@ -19,14 +19,13 @@ from pathlib import Path
 
 from tests.journeys.making import edit
 
-#: Of a command that runs on, until it shows what the page shows.
 PATIENCE_SECONDS = 300.0
+"""Of a command that runs on, until it shows what the page shows."""
 _BLOCK = re.compile(
     r'(?P<before>[^\n]*)\n\n```(?P<language>sh|text|diff)(?: title="(?P<title>.*?)")?\n'
     r"(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-#: What differs from run to run.
 _VARYING = re.compile(
     r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b"  # a time
     r"|\b[\d.]+ ?s\b"  # seconds
@@ -34,6 +33,7 @@ _VARYING = re.compile(
     r"|\b[0-9a-f]{12}\b"  # a commit, or a configuration's checksum
     r"|(?<=batch )\d+-\d+"  # a query without rows to read begins with an empty batch
 )
+"""What differs from run to run."""
 
 
 class NotSeenError(AssertionError):
@@ -45,11 +45,11 @@ class Step:
     """A block of the page."""
 
     language: str
-    #: The terminal's; empty for the first one.
     title: str
+    """The terminal's; empty for the first one."""
     text: str
-    #: Of a diff.
     files: tuple[str, ...]
+    """Of a diff."""
 
     @property
     def changes(self) -> Mapping[str, str]:
@@ -99,8 +99,8 @@ class Terminals:
 
     folder: Path
     environment: Mapping[str, str]
-    #: Seconds of each block of the first one.
     seconds: list[tuple[str, float]] = field(default_factory=list)
+    """Seconds of each block of the first one."""
     _others: dict[str, tuple[subprocess.Popen[bytes], Path]] = field(default_factory=dict)
 
     @property

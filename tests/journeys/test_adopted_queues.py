@@ -43,8 +43,8 @@ class Adopted(NamedTuple):
     processing: str
     columns: Sequence[Column]
     rows: Callable[[], Rows]
-    #: By file of the package: what is edited after `make adopt`.
     edits: Mapping[str, Mapping[str, str]]
+    """By file of the package: what is edited after `make adopt`."""
     wanted: Callable[[], Rows]
     rejected: int
 

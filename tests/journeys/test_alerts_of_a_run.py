@@ -28,7 +28,6 @@ from ytstream_tools.status import alert_rules, job_status
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.journey]
 
-#: `metrics` of the light commands, on a machine whose clock is so many seconds ahead.
 EXPORTER = """
 import datetime, pathlib, sys
 from ytstream_tools import __main__ as light
@@ -41,13 +40,13 @@ class Clock(datetime.datetime):
 job_status.datetime = Clock
 sys.exit(light.main(sys.argv[2:]))
 """
-#: Rows of a partition that a batch may read: a backlog is several batches.
+"""`metrics` of the light commands, on a machine whose clock is so many seconds ahead."""
 MOST_ROWS = 25
-#: Rows that come in a minute; and those of a minute in which a batch can read a fifth of them.
+"""Rows of a partition that a batch may read: a backlog is several batches."""
 ROWS, ARRIVING = 80, 5 * 4 * MOST_ROWS
-#: A URL of another auction, which REJECT keeps out.
+"""Rows that come in a minute; and those of a minute in which a batch can read a fifth of them."""
 REJECTED = {"url": "https://auction.example/1?c=0"}
-#: A map that leaves rows out.
+"""A URL of another auction, which REJECT keeps out."""
 DROPS = """
 
 _transform = transform
@@ -56,6 +55,7 @@ _transform = transform
 def transform(events):
     return _transform(events).where("bidder % 2 = 0")
 """
+"""A map that leaves rows out."""
 _AGENT = "yt_queue_agent_consumer_partition_lag"
 
 
@@ -67,8 +67,8 @@ class Run:
     folder: Path
     series: Series = field(default_factory=Series)
     minute: int = 0
-    #: The exporter's.
     address: str = ""
+    """The exporter's."""
 
     def scrape(self, waiting: float = 0.0, minutes: int = 1) -> None:
         """Note what is scraped for so many minutes; rows have waited for so many seconds more."""

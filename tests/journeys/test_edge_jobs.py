@@ -42,8 +42,8 @@ class Edge(NamedTuple):
     processing: str
     guarantee: str
     spark: str
-    #: Outputs besides "output" and "rejected", in the order of OUTPUTS.
     further: tuple[str, ...] = ()
+    """Outputs besides "output" and "rejected", in the order of OUTPUTS."""
     static: tuple[str, ...] = ()
 
     @property

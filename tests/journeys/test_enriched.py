@@ -18,12 +18,12 @@ from tests.support.project import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.journey]
 
 FOLDER = ROOT / "tests" / "journeys" / "enriched"
-#: Edits of the generated files that are not rewritten as a whole.
 JOB = {
     "import OUTPUTS, QUEUE": "import OUTPUTS, QUEUE, REFERENCES",
     "import REJECT, transform": "import transform",
     "    reject=REJECT,\n": "    references=REFERENCES,\n",
 }
+"""Edits of the generated files that are not rewritten as a whole."""
 SPLIT = {
     "import transform\n": "import outputs, transform\n",
     "    transform=transform,\n": "    transform=transform,\n    split=outputs,\n",

@@ -19,17 +19,16 @@ from tests.journeys.flights import reference
 from tests.journeys.making import edit
 from tests.support.project import OPTIONS, ROOT
 
-#: `make test` plays a foreign job of test_foreign_jobs.py.
 pytestmark = [pytest.mark.slow, pytest.mark.journey]
+"""`make test` plays a foreign job of test_foreign_jobs.py."""
 
 FOLDER = ROOT / "tests" / "journeys" / "flights"
 QUEUE = "//home/airports/departures"
 ROWS = 336_776
-#: The first ones: three micro-batches as the project is generated.
 SLICE = 20_000
+"""The first ones: three micro-batches as the project is generated."""
 POSITION = ("tablet_index", "row_index")
 
-#: The user's folder of each case, its processing and its guarantee.
 CASES = {
     **{
         guarantee: ("idempotent" if guarantee == "idempotent" else "map", "map", guarantee)
@@ -37,11 +36,12 @@ CASES = {
     },
     "totals": ("aggregate", "aggregate", "transactional"),
 }
-#: Edits of the generated files that are not rewritten as a whole.
+"""The user's folder of each case, its processing and its guarantee."""
 JOB = {
     "import REJECT, transform": "import REJECT, outputs, transform",
     "    reject=REJECT,\n": "    reject=REJECT,\n    split=outputs,\n",
 }
+"""Edits of the generated files that are not rewritten as a whole."""
 LARGE = {"max_rows_per_partition = 2_000": "max_rows_per_partition = 50_000"}
 
 

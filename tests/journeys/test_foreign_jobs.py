@@ -30,8 +30,8 @@ class Foreign(NamedTuple):
     processing: str
     guarantee: str
     spark: str
-    #: A package from PyPI and the file of it that goes into sample/.
     package: str
+    """A package from PyPI and the file of it that goes into sample/."""
     data: str
 
     @property
@@ -51,12 +51,12 @@ JOBS = (
     Foreign("quakes", "sessions", "transactional", SPARK, *QUAKES),
 )
 
-#: Where the user's files are in a project, besides those of the package.
 PLACES = {
     "rows.py": "sample/rows.py",
     "expected.py": "sample/expected.py",
     "unit.py": "tests/test_transform.py",
 }
+"""Where the user's files are in a project, besides those of the package."""
 
 SMALLER = {
     "max_rows_per_partition = 2_000": "max_rows_per_partition = 500",

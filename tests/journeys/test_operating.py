@@ -32,10 +32,10 @@ from ytstream_tools.status import alert_rules
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.journey]
 
-#: Minutes of the job's life, and of those after its death.
 LIFE, DEATH = 35, 25
-#: Rows that come in a minute.
+"""Minutes of the job's life, and of those after its death."""
 ROWS = 80
+"""Rows that come in a minute."""
 
 
 @pytest.fixture
@@ -143,11 +143,11 @@ class Poll:
     """One look: what was said, and how many rows there were by then."""
 
     time: datetime
-    #: Rows that are older: in the queue, and of these not in the outputs.
     older: int
+    """Rows that are older: in the queue, and of these not in the outputs."""
     missing: int
-    #: Rows of the queue in no output.
     waiting: int
+    """Rows of the queue in no output."""
 
 
 @dataclass

@@ -80,8 +80,8 @@ def read(context: JobContext, output: str) -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if not name.startswith("$")} for row in rows]
 
 
-#: Of each queue, as `make provision` creates it here.
 TABLETS = 4
+"""Of each queue, as `make provision` creates it here."""
 
 if __name__ == "__main__":
     main(sys.argv[1], *map(Path, sys.argv[2:]))

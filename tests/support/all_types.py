@@ -13,10 +13,9 @@ from pyspark.sql import functions as F
 from tests.support.examples import example
 from ytstream import Column, Job
 
-#: 2024-01-01T00:00:00Z in microseconds.
 START = 1_704_067_200_000_000
+"""2024-01-01T00:00:00Z in microseconds."""
 
-#: Name -> type of tables.py and values; a null is sent for each as well.
 VALUES: dict[str, tuple[Any, list[Any]]] = {
     **{f"int{n}": (f"int{n}", [-(2 ** (n - 1)), 2 ** (n - 1) - 1, 0]) for n in (8, 16, 32, 64)},
     **{f"uint{n}": (f"uint{n}", [0, 2**n - 1, 7]) for n in (8, 16, 32, 64)},
@@ -52,22 +51,22 @@ VALUES: dict[str, tuple[Any, list[Any]]] = {
     "dict": (ti.Dict[ti.Utf8, ti.Int64], [[["a", 1]], [], [["b", -2]]]),
     "tuple": (ti.Tuple[ti.Int64, ti.Utf8], [[1, "a"], [2, ""], [-3, "ы"]]),
 }
-#: Those that the reference table of a join may have.
+"""Name -> type of tables.py and values; a null is sent for each as well."""
 READ_BY_THE_DRIVER = [
     name
     for name in VALUES
     if name.rstrip("0123456789") in {"int", "float", "double", "bool", "string", "utf8", "json"}
     or name in {"uint8", "uint16", "uint32", "date", "timestamp", "interval"}
 ]
-#: SPYT's own types can be grouped by; Spark 3.5 cannot keep them as an aggregate's value
-#: (SpecificInternalRow gives them a MutableAny, the generated code wants a MutableInt).
+"""Those that the reference table of a join may have."""
 GROUPED = {"c_uint64", "c_datetime", "c_date32", "c_datetime64", "c_timestamp64", "c_interval64"}
+"""SPYT's own types can be grouped by; Spark 3.5 cannot keep them as an aggregate's value
+(SpecificInternalRow gives them a MutableAny, the generated code wants a MutableInt)."""
 
 COLUMNS = [Column(f"c_{name}", type_) for name, (type_, _) in VALUES.items()]
 NAMES = [column.name for column in COLUMNS]
 ID = Column("id", "utf8", required=True)
 
-#: More columns of a queue: those that no output can have, and those that no job can read.
 ODD = (
     Column("money", ti.Decimal(20, 4)),
     Column("who", ti.Uuid),
@@ -76,6 +75,7 @@ ODD = (
     Column("either", ti.Variant[ti.Int64, ti.Utf8]),
     Column('with "quotes" and \\', ti.Int64),
 )
+"""More columns of a queue: those that no output can have, and those that no job can read."""
 
 
 def rows() -> list[dict[str, Any]]:

@@ -13,8 +13,8 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
-#: Blink's names of the reader's wishes (preferred_color_scheme.mojom).
 _SCHEMES = {"dark": 0, "light": 1}
+"""Blink's names of the reader's wishes (preferred_color_scheme.mojom)."""
 _WIDTHS = Path(__file__).with_name("widths.html")
 
 

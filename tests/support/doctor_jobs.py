@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-#: Settings that every job needs.
 SETTINGS: Mapping[str, str] = {
     "spark.hadoop.yt.timeout": "300s",
     "spark.sql.streaming.asyncLogPurge.enabled": "false",
 }
+"""Settings that every job needs."""
 TRANSACTIONAL: Mapping[str, str] = {
     "spark.yt.streaming.transactional": "true",
     "spark.task.maxFailures": "1",

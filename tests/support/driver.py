@@ -34,13 +34,13 @@ from ytstream.settings.job_settings import Settings
 from ytstream.version import version_of
 from ytstream_tools.demo.demo_tables import produce
 
-#: What a batch writes, in its order. In a transaction the head is seen only when it commits.
 STEPS = {
     True: ("offsets", "state", "commits", "head"),
     False: ("offsets", "state", "head", "commits"),
 }
-#: Queue, partition, first row, row after the last one.
+"""What a batch writes, in its order. In a transaction the head is seen only when it commits."""
 Read = tuple[str, int, int, int]
+"""Queue, partition, first row, row after the last one."""
 
 BID = {"event_id": "e", "auction": 1, "bidder": 1, "price": 1, "date_time": 1}
 
@@ -62,10 +62,10 @@ class Driver:
     context: JobContext
     tablets: Tablets
     epoch: Epoch = field(default_factory=Epoch)
-    #: The watermark after a batch, in milliseconds.
     watermark: int = 0
-    #: Whether a batch leaves no row in the state, by Spark's count.
+    """The watermark after a batch, in milliseconds."""
     is_emptied: bool = False
+    """Whether a batch leaves no row in the state, by Spark's count."""
 
     @property
     def client(self) -> Client:
@@ -270,12 +270,12 @@ class Driver:
         put(self.client, f"{self.folder}/{name}", text)
 
 
-#: What Spark keeps of a session in the offset log, and the runtime reads (OffsetSeqMetadata).
 _FROZEN = ("spark.sql.shuffle.partitions", "spark.sql.streaming.stateStore.providerClass")
+"""What Spark keeps of a session in the offset log, and the runtime reads (OffsetSeqMetadata)."""
 
 
-#: Of a job with two partitions of state, by a version that wrote no more.
 _DEFAULT = {"spark.sql.shuffle.partitions": "2"}
+"""Of a job with two partitions of state, by a version that wrote no more."""
 
 
 def offsets_text(ends: Rows, session: Mapping[str, str] = _DEFAULT) -> str:

@@ -20,24 +20,24 @@ from ytstream_tools.demo.job_sample import Sample
 TEMPLATES = Path(__file__).parents[2] / "templates"
 IN_STATE = Path(__file__).parent / "in_state"
 
-#: What the template makes for `aggregate`: its table adds up. The example "aggregate" has the same
-#: totals in Spark's state, as jobs of 1.0.0 do.
 TOTALS = "totals"
+"""What the template makes for `aggregate`: its table adds up. The example "aggregate" has the same
+totals in Spark's state, as jobs of 1.0.0 do."""
 STATELESS = ("map", "join")
 STATEFUL = ("window", "deduplicate", "aggregate", "sessions")
-#: Every (guarantee, processing) that the template offers.
 PAIRS = (
     *(("transactional", processing) for processing in (*STATELESS, *STATEFUL)),
     ("idempotent", "map"),
     *(("at_least_once", processing) for processing in ("map", "join")),
     *(("at_least_once", processing) for processing in ("window", "deduplicate", "sessions")),
 )
+"""Every (guarantee, processing) that the template offers."""
 
-#: The connector of all jobs: the default one, unless the shell names another for a whole run.
 CONNECTOR: str = os.environ.get("YTSTREAM_TEST_CONNECTOR", Settings.connector)
+"""The connector of all jobs: the default one, unless the shell names another for a whole run."""
 
-#: One row in so many is odd: none is.
 _NONE = 10**18
+"""One row in so many is odd: none is."""
 
 
 @dataclass(frozen=True)

@@ -35,20 +35,19 @@ from ytstream.settings import spark_conf
 from ytstream.version import version_of
 from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 
-#: Makes the context of a job: guarantee, processing, number of queues.
 ContextOf = Callable[..., JobContext]
-#: Makes a provisioned job with a session: guarantee, processing, number of queues.
+"""Makes the context of a job: guarantee, processing, number of queues."""
 StreamOf = Callable[..., Stream]
-#: Makes a provisioned job whose batches need no Spark: guarantee, processing, number of queues.
+"""Makes a provisioned job with a session: guarantee, processing, number of queues."""
 DriverOf = Callable[..., Driver]
+"""Makes a provisioned job whose batches need no Spark: guarantee, processing, number of queues."""
 
-#: Spark's side of a query that has told of no trigger.
 SILENT = SimpleNamespace(recentProgress=list)
+"""Spark's side of a query that has told of no trigger."""
 
-#: The last line of a `migrate` that has changed something.
 MIGRATED = "done: the next start continues where the job stopped"
+"""The last line of a `migrate` that has changed something."""
 
-#: Every setting that some job gives its session.
 _SESSION_KEYS = {
     conf.key
     for part in (
@@ -60,6 +59,7 @@ _SESSION_KEYS = {
     )
     for conf in part
 }
+"""Every setting that some job gives its session."""
 
 
 def sampled(cases: Iterable[tuple[Any, ...]], sample: Collection[tuple[Any, ...]]) -> list[Any]:
@@ -223,15 +223,15 @@ def fail_in_the_middle_of_a_batch(stream: Stream, cluster: Running, skip: int) -
     cluster.client.faults.clear()
 
 
-#: Requests that change something, of a start or of an operator's command.
 _WRITES = [
     "start_transaction", "create", "copy", "remove", "set", "write_file", "commit_transaction",
     "StartTransaction", "ModifyRows", "AdvanceConsumer", "CommitTransaction",
 ]  # fmt: skip
+"""Requests that change something, of a start or of an operator's command."""
 
 
-#: `make journeys` cuts off at every write.
 STRIDES = pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.journey)])
+"""`make journeys` cuts off at every write."""
 
 
 def cut_off(cluster: Running, writes: int, run: Callable[[], object]) -> bool:

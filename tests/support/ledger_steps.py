@@ -11,8 +11,8 @@ from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, Move, batch_row, head_row
 from ytstream.recovery import job_ownership
 
-#: When the last batch of the ledgers below ended; one ended each minute before it.
 LAST = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
+"""When the last batch of the ledgers below ended; one ended each minute before it."""
 
 
 def minutes(count: float) -> datetime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-#: Runs the command line in an interpreter that has no Spark.
 WITHOUT_SPARK = """
 import sys
 class Without:
@@ -13,3 +12,4 @@ sys.meta_path.insert(0, Without())
 from ytstream_tools.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
+"""Runs the command line in an interpreter that has no Spark."""

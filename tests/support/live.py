@@ -40,10 +40,10 @@ class Live:
     cluster: minicluster.Running
     project: Path
     _processes: ExitStack
-    #: The producer's own: it has a thread of its own.
     _client: Client
-    #: Columns that the producer changes in each fourth row, at the moment.
+    """The producer's own: it has a thread of its own."""
     change: Mapping[str, str] = field(default_factory=dict)
+    """Columns that the producer changes in each fourth row, at the moment."""
     process: JobProcess | None = None
     _calls: int = 0
 

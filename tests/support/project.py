@@ -23,14 +23,14 @@ TOOLS = ROOT / "packages" / "ytstream-tools" / "src" / "ytstream_tools"
 DOCTOR = ROOT / "packages" / "ytstream-doctor" / "src" / "ytstream_doctor"
 MINICLUSTER = ROOT / "packages" / "minicluster" / "src" / "minicluster"
 CONTEXT: dict[str, Any] = json.loads((ROOT / "cookiecutter.json").read_text(encoding="utf-8"))
-#: The options in their order; the value is a list of choices, or a default.
 OPTIONS = {name: value for name, value in CONTEXT.items() if not name.startswith("_")}
-#: Answers that are accepted, one choice each.
+"""The options in their order; the value is a list of choices, or a default."""
 DEFAULTS = {
     **{name: value[0] if isinstance(value, list) else value for name, value in OPTIONS.items()},
     "project_slug": "bids-stream",
     "queue_paths": "//home/ytstream/bids",
 }
+"""Answers that are accepted, one choice each."""
 
 
 def problems(answers: Answers) -> list[str]:
@@ -40,7 +40,6 @@ def problems(answers: Answers) -> list[str]:
 
 QUEUES = {"single": "//home/ytstream/bids", "multi": "//home/east/bids //home/west/bids"}
 Variant = tuple[str, str, str]
-#: All pairs of guarantee and processing that are offered, with one and with two queues.
 VARIANTS: list[Variant] = [
     (guarantee, processing, queues)
     for guarantee, processing, queues in itertools.product(
@@ -48,6 +47,7 @@ VARIANTS: list[Variant] = [
     )
     if not problems({**DEFAULTS, "guarantee": guarantee, "processing": processing})
 ]
+"""All pairs of guarantee and processing that are offered, with one and with two queues."""
 
 
 def variant_answers(variant: Variant) -> dict[str, str]:
@@ -60,7 +60,6 @@ def variant_answers(variant: Variant) -> dict[str, str]:
     }
 
 
-#: Edits of an owner's that make the first output static, by file of the package.
 STATIC = {
     "tables.py": {"OUTPUTS = {": 'STATIC = ("output",)\nOUTPUTS = {'},
     "job.py": {
@@ -68,6 +67,7 @@ STATIC = {
         "outputs=OUTPUTS": "outputs=OUTPUTS,\n    static=STATIC",
     },
 }
+"""Edits of an owner's that make the first output static, by file of the package."""
 
 
 def make_static(root: Path) -> None:

@@ -28,8 +28,8 @@ def series_name(name: str, labels: Mapping[str, str]) -> str:
 class Series:
     """What was scraped, minute by minute."""
 
-    #: Series -> minute -> value.
     _found: dict[str, dict[int, float]] = field(default_factory=dict)
+    """Series -> minute -> value."""
 
     def note(self, minute: int, name: str, labels: Mapping[str, str], value: float) -> None:
         """Note one value."""

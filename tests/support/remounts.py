@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-#: What happens to a table while it is unmounted: its client and its path.
 Change = Callable[[Any, str], None]
+"""What happens to a table while it is unmounted: its client and its path."""
 
 
 def nothing(client: Any, path: str) -> None:

@@ -84,13 +84,13 @@ def drop_shuffles(machines: Standalone) -> None:
         time.sleep(0.1)
 
 
-#: What happens in the middle of a request, by fault: the request, how many of its kind are before
-#: it, and what is done meanwhile.
 FAULTS: dict[str, tuple[str, int, Callable[[Standalone], None]]] = {
     "executor": ("ModifyRows", 5, kill_executors),
     "worker": ("ModifyRows", 5, Standalone.kill_worker),
     "fetch": ("PullConsumer", 3, drop_shuffles),
 }
+"""What happens in the middle of a request, by fault: the request, how many of its kind are before
+it, and what is done meanwhile."""
 
 
 def meanwhile(

@@ -15,19 +15,14 @@ def error(code: int, message: str, *inner: Error) -> Error:
     return {"code": code, "message": message, "inner_errors": [*inner]}
 
 
-#: NRpc::EErrorCode::Unavailable (yt/yt/core/rpc/public.h). An RPC proxy without its cluster refuses
-#: every request so: TProxyCoordinator::ValidateOperable
-#: (yt/yt/server/lib/rpc_proxy/proxy_coordinator.cpp).
 UNAVAILABLE = error(105, "Proxy is unable to synchronize with the cluster")
-#: The HTTP proxy wraps what can be tried again: TContext::SetEnrichedError
-#: (yt/yt/server/http_proxy/context.cpp).
+"""NRpc::EErrorCode::Unavailable (yt/yt/core/rpc/public.h). An RPC proxy without its cluster refuses
+every request so: TProxyCoordinator::ValidateOperable
+(yt/yt/server/lib/rpc_proxy/proxy_coordinator.cpp)."""
 UNAVAILABLE_BY_HTTP = error(105, "Proxy is unavailable", error(105, "Peer is not active"))
+"""The HTTP proxy wraps what can be tried again: TContext::SetEnrichedError
+(yt/yt/server/http_proxy/context.cpp)."""
 
-#: NSecurityClient::EErrorCode::AccountLimitExceeded (yt/yt/client/security_client/public.h). A
-#: tablet node checks the account when rows are written: DoValidateAccountLimits
-#: (yt/yt/server/node/tablet_node/security_manager.cpp). The proxy sends it the rows at the commit:
-#: TTabletCommitSession::OnResponse (yt/yt/ytlib/api/native/tablet_commit_session.cpp), and
-#: "Error committing transaction" (yt/yt/ytlib/api/native/transaction.cpp).
 FULL_TABLET = error(
     1,
     "Error committing transaction 1-2-10001-3",
@@ -37,6 +32,11 @@ FULL_TABLET = error(
         error(902, 'Account "tmp" violates disk space limit for medium "default"'),
     ),
 )
+"""NSecurityClient::EErrorCode::AccountLimitExceeded (yt/yt/client/security_client/public.h). A
+tablet node checks the account when rows are written: DoValidateAccountLimits
+(yt/yt/server/node/tablet_node/security_manager.cpp). The proxy sends it the rows at the commit:
+TTabletCommitSession::OnResponse (yt/yt/ytlib/api/native/tablet_commit_session.cpp), and "Error
+committing transaction" (yt/yt/ytlib/api/native/transaction.cpp)."""
 
 
 def full_chunks(said: str = 'Account "tmp" is over disk space limit in medium "default"') -> Error:
@@ -53,20 +53,17 @@ def full_chunks(said: str = 'Account "tmp" is over disk space limit in medium "d
 
 FULL_CHUNKS = full_chunks()
 
-#: A token that was revoked or has expired is not in Cypress any more:
-#: NRpc::EErrorCode::InvalidCredentials of TCypressTokenAuthenticator
-#: (yt/yt/library/auth_server/cypress_token_authenticator.cpp), inside
-#: NSecurityClient::EErrorCode::AuthenticationError of TCompositeTokenAuthenticator
-#: (token_authenticator.cpp). HTTP answers 401 with it (SetStatusFromAuthError,
-#: yt/yt/server/http_proxy/http_authenticator.cpp).
 TOKEN_BY_HTTP = error(900, "Authentication failed", error(111, "Token is missing in Cypress"))
-#: TServiceBase::OnRequestAuthenticated (yt/yt/core/rpc/service_detail.cpp) with
-#: NRpc::EErrorCode::AuthenticationError.
+"""A token that was revoked or has expired is not in Cypress any more:
+NRpc::EErrorCode::InvalidCredentials of TCypressTokenAuthenticator
+(yt/yt/library/auth_server/cypress_token_authenticator.cpp), inside
+NSecurityClient::EErrorCode::AuthenticationError of TCompositeTokenAuthenticator
+(token_authenticator.cpp). HTTP answers 401 with it (SetStatusFromAuthError,
+yt/yt/server/http_proxy/http_authenticator.cpp)."""
 TOKEN = error(109, "Request authentication failed", TOKEN_BY_HTTP)
+"""TServiceBase::OnRequestAuthenticated (yt/yt/core/rpc/service_detail.cpp) with
+NRpc::EErrorCode::AuthenticationError."""
 
-#: Another refusal of a commit with rows: NTabletClient::EErrorCode::AllWritesDisabled
-#: (yt/yt/client/tablet_client/public.h), ValidateMemoryLimit
-#: (yt/yt/server/node/tablet_node/tablet_manager.cpp).
 WRITES_DISABLED = error(
     1,
     "Error committing transaction 1-2-10001-3",
@@ -76,6 +73,9 @@ WRITES_DISABLED = error(
         error(1703, "Node is out of tablet memory, all writes disabled"),
     ),
 )
+"""Another refusal of a commit with rows: NTabletClient::EErrorCode::AllWritesDisabled
+(yt/yt/client/tablet_client/public.h), ValidateMemoryLimit
+(yt/yt/server/node/tablet_node/tablet_manager.cpp)."""
 
 
 def denied(permission: str, path: str, user: str = "robot") -> Error:
@@ -86,13 +86,13 @@ def denied(permission: str, path: str, user: str = "robot") -> Error:
     return error(901, f'Access denied for user "{user}": {said}')
 
 
-#: Requests whose data takes disk space, and what a full account answers to each. What the proxy
-#: only collects (ModifyRows), and a node without data, take none.
 FULL: dict[str, Error] = {
     "CommitTransaction": FULL_TABLET,
     "insert_rows": FULL_TABLET,
     **dict.fromkeys(("WriteFile", "WriteTable", "write_file", "write_table"), FULL_CHUNKS),
 }
+"""Requests whose data takes disk space, and what a full account answers to each. What the proxy
+only collects (ModifyRows), and a node without data, take none."""
 
 
 def is_http(method: str) -> bool:
@@ -110,9 +110,9 @@ def token_expired(method: str) -> Error:
     return TOKEN_BY_HTTP if is_http(method) else TOKEN
 
 
-#: NTransactionClient::EErrorCode::NoSuchTransaction (yt/yt/client/transaction_client/public.h): a
-#: transaction that has expired. No client tries that again.
 NO_TRANSACTION = error(11000, "No such transaction 1-2-10001-3")
-#: NCypressClient::EErrorCode::ConcurrentTransactionLockConflict
-#: (yt/yt/client/cypress_client/public.h): a node that another transaction has locked.
+"""NTransactionClient::EErrorCode::NoSuchTransaction (yt/yt/client/transaction_client/public.h): a
+transaction that has expired. No client tries that again."""
 LOCKED = error(402, 'Cannot take "exclusive" lock for node //home/job/ledger')
+"""NCypressClient::EErrorCode::ConcurrentTransactionLockConflict
+(yt/yt/client/cypress_client/public.h): a node that another transaction has locked."""

@@ -21,8 +21,8 @@ from tests.support.jvm import OPTIONS, submit_args
 _DEPLOY = "org.apache.spark.deploy"
 _EXECUTOR = b"CoarseGrainedExecutorBackend"
 _URL = re.compile(r"spark://127\.0\.0\.1:\d+")
-#: A JVM's start, on a machine that may have other work.
 _SECONDS = 120.0
+"""A JVM's start, on a machine that may have other work."""
 _WORKERS = 2
 
 

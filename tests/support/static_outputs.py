@@ -67,7 +67,7 @@ class Reader:
     """Polls the folder of "output"; reads each table as soon as it is there."""
 
     def __init__(self, settings: Settings) -> None:
-        #: The rows of each table when it was first seen.
+        # The rows of each table when it was first seen.
         self.tables: dict[str, list[Mapping[str, Any]]] = {}
         self._client, self._folder = connect(settings), settings.output
         self._is_over = threading.Event()

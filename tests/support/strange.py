@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-#: What class paths, URIs, lists, make and the shell give a meaning; and letters that ASCII lacks.
 FOLDER = "my jobs (1), it's 100% a&b #1 + задачи"
+"""What class paths, URIs, lists, make and the shell give a meaning; and letters that ASCII lacks.
+"""
 
 _SPARK_DEFAULTS = (
     "spark.master yarn\nspark.sql.shuffle.partitions 1\nspark.submit.deployMode cluster\n"

@@ -18,8 +18,8 @@ from packages.minicluster.tests.support.rpc_client import RpcClient, build, desc
 
 _WORD = 8
 _ID = "id"
-#: Numbers in a request's name table where our own rows end.
 _TABLET = "$tablet_index"
+"""Numbers in a request's name table where our own rows end."""
 
 
 class Rowset(NamedTuple):
@@ -82,7 +82,7 @@ class Pool:
         before, after = _by_id(sent), _by_id(written)
         assert before.keys() == after.keys()
         self._count = len(before)
-        #: By column: its bytes in each row of the pool, under its number in our requests.
+        # By column: its bytes in each row of the pool, under its number in our requests.
         self._sent = {
             name: [wire.renumbered(row[name], number) for row in before.values()]
             for number, name in enumerate(self._inputs)

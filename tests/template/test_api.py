@@ -44,8 +44,8 @@ def test_it_has_every_key_of_the_configuration() -> None:
 
 def test_a_field_without_a_comment_is_an_error(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
-    module.write_text("class One:\n    #: What ``it`` is.\n    a: int\n    b: int = 1\n")
-    with pytest.raises(LookupError, match=r"One\.b has no comment"):
+    module.write_text('class One:\n    a: int\n    """What ``it`` is."""\n    b: int = 1\n')
+    with pytest.raises(LookupError, match=r"One\.b has no text"):
         api._comments(module, "One")
     module.write_text(module.read_text().replace("    b: int = 1\n", ""))
     assert api._comments(module, "One") == {"a": "What `it` is."}

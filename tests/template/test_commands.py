@@ -44,7 +44,6 @@ TOOLS = "packages/ytstream-tools/tests"
 DOCTOR = "packages/ytstream-doctor/tests/checks"
 FAULTS = f"{DOCTOR}/test_planted_faults.py"
 
-#: Commands, as regular expressions, and the test that runs them as they stand.
 RAN = {
     r"(cookiecutter gh:|cruft create https:).*": f"{HERE}::test_a_command_that_generates_does_so",
     r"make release VERSION=.*": "tests/template/test_release.py"
@@ -104,6 +103,7 @@ RAN = {
     r"|yt --proxy 127\.0\.0\.1:18080 (insert|select)-rows .*": f"{README}"
     "::test_its_commands_fill_the_queue_of_a_minicluster",
 }
+"""Commands, as regular expressions, and the test that runs them as they stand."""
 
 
 class LeftOut(NamedTuple):
@@ -113,8 +113,8 @@ class LeftOut(NamedTuple):
     substitute: str
 
 
-#: What `make` calls is run by other tests, in pieces; here its words are tried without effect.
 _TARGETS = f"{HERE}::test_a_target_of_a_page_is_there_with_its_words"
+"""What `make` calls is run by other tests, in pieces; here its words are tried without effect."""
 _TOO_LONG = "a test of all tests, or minutes: CI calls it, and the pieces have tests of their own"
 PROJECTS = (
     r"make (provision rows status|tables|run|stop|submit(?: REPLACE=1)?|logs FOLLOW=1|rewind .*"

@@ -18,16 +18,16 @@ SPARK_JARS = (
     "spark-core", "spark-sql", "spark-catalyst", "spark-sql-api", "spark-common-utils",
     "spark-network-common", "spark-launcher",
 )  # fmt: skip
-#: SPYT names a setting without its prefix and reads it under each of these.
 SPYT_PREFIXES = ("spark.hadoop.yt.", "spark.ytsaurus.", "spark.yt.")
+"""SPYT names a setting without its prefix and reads it under each of these."""
 ROCKSDB_PREFIX = "spark.sql.streaming.stateStore.rocksdb."
 ENVIRONMENT_PREFIX = "spark.executorEnv."
-#: Settings of the documentation that do nothing.
 FOLKLORE = (
     "spark.streaming.stopGracefullyOnShutdown",
     "spark.streaming.gracefulStopTimeout",
     "spark.sql.streaming.adaptiveExecution.enabled",
 )
+"""Settings of the documentation that do nothing."""
 _LISTED = (
     *spark_conf.COMMON,
     *spark_conf.STATELESS,
@@ -37,9 +37,9 @@ _LISTED = (
     *spark_conf.LOCAL,
     *spark_conf.SUBMIT,
 )
-#: Every setting that a job emits, as its first Spark version knows it; options of SPYT's reader and
-#: writer are not settings.
 EMITTED = {conf.key: conf for conf in reversed(_LISTED)}
+"""Every setting that a job emits, as its first Spark version knows it; options of SPYT's reader and
+writer are not settings."""
 SCALA = {spark.name: spark.scala for spark in versions.SPARKS}
 
 

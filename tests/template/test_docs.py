@@ -13,7 +13,6 @@ from tests.support.pages import dead_links
 from tests.support.project import OPTIONS, PROJECT, ROOT
 from tools import site
 
-#: All pages but those that Jinja renders: test_readme.py looks at these in generated projects.
 DOCUMENTS = [
     *(ROOT / name for name in site.TOPS),
     *(
@@ -22,6 +21,7 @@ DOCUMENTS = [
         for path in sorted((ROOT / folder).rglob("*.md"))
     ),
 ]
+"""All pages but those that Jinja renders: test_readme.py looks at these in generated projects."""
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -22,8 +22,8 @@ from ytstream.schema.table_schema import table_schema
 
 PAGE = (ROOT / "docs/runtime/ledger.md").read_text(encoding="utf-8")
 LEDGER = "//home/ytstream/job/ledger"
-#: A command of the page, and what it prints.
 QUERIES = re.findall(r"^```sh\n(.*?)```\n\n```text\n(.*?)```$", PAGE, re.MULTILINE | re.DOTALL)
+"""A command of the page, and what it prints."""
 
 
 def shown() -> list[dict[str, Any]]:

@@ -12,8 +12,8 @@ from cookiecutter.main import cookiecutter
 from tests.conftest import Generate
 from tests.support.project import ROOT, user_config
 
-#: Wheels and pictures may have any bytes.
 BINARY = (".whl", ".png")
+"""Wheels and pictures may have any bytes."""
 COMMIT = ("-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "--quiet", "-m", "x")
 
 

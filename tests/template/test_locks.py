@@ -21,15 +21,15 @@ from tests.support.sparks import OLDEST
 from tools.locks import index as index_of_pip
 
 REFRESH = "call `make locks`"
-#: Each part of each lock; the environment of a Spark that is not the default needs a marker.
 SCOPES_OF_SPARKS = [
     pytest.param(lock.spark, scope, marks=[pytest.mark.other_spark] * (lock.spark != SPARK))
     for lock in versions.LOCKS.values()
     if lock.spark
     for scope in versions.SCOPES[1 : versions.SCOPES.index(lock.scope) + 1]
 ]
-#: The machines that the locks are for, as markers see them.
+"""Each part of each lock; the environment of a Spark that is not the default needs a marker."""
 PYTHONS = ("3.11", "3.12", "3.13")
+"""The machines that the locks are for, as markers see them."""
 MACHINES = (
     ("linux", "Linux", "x86_64"),
     ("linux", "Linux", "aarch64"),

@@ -68,13 +68,13 @@ def tools(folder: Path, **scripts: str) -> Path:
     return path
 
 
-#: Debian 13 has no 17, Fedora neither, and Debian 12 has no 21.
 JAVA_PACKAGES = (
     "apt install openjdk-17-jre-headless",
     "apt install openjdk-21-jre-headless",
     "java-21-openjdk-headless",
     "openjdk@21",
 )
+"""Debian 13 has no 17, Fedora neither, and Debian 12 has no 21."""
 JAVA_17 = """echo 'openjdk version "17.0.1" 2021-10-19' >&2"""
 JAVA_21 = """echo 'openjdk version "21" 2023-09-19' >&2"""
 
@@ -187,11 +187,11 @@ def test_make_works_from_another_folder_or_says_how(generate: Generate, tmp_path
     )
 
 
-#: An interpreter whose environments have a pip that reaches no index.
 OFFLINE = """case "$*" in
   *"-m venv"*) for last; do :; done; mkdir -p "$last/bin"; cp "$0" "$last/bin/python" ;;
   *"-m pip"*) echo "ERROR: no network" >&2; exit 1 ;;
 esac"""
+"""An interpreter whose environments have a pip that reaches no index."""
 
 
 @pytest.mark.parametrize("had", [False, True])
@@ -266,7 +266,6 @@ def test_a_config_that_is_given_or_exported_wins_for_every_target(
         assert re.search(rf'-m (bids_stream|ytstream_tools) {target} --config "{wanted}"', said)
 
 
-#: Variables that a shell may have for other work, and what recipes see of them.
 OF_OTHERS = {
     "GIT_DIR": "/nowhere",
     "GIT_INDEX_FILE": "/nowhere/index",
@@ -277,6 +276,7 @@ OF_OTHERS = {
     "PYTHONINSPECT": "1",
     "UV_NO_BUILD": "1",
 }
+"""Variables that a shell may have for other work, and what recipes see of them."""
 KEPT = {"PIP_INDEX_URL": "https://pypi.example.com/simple", "HTTP_PROXY": "http://127.0.0.1:9"}
 
 

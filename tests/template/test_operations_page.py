@@ -40,11 +40,10 @@ class Run:
 
     code: int
     said: str
-    #: Where the page has dots, or a command would go on for ever, or needs Spark.
     instead: str = ""
+    """Where the page has dots, or a command would go on for ever, or needs Spark."""
 
 
-#: Commands of the page that are run, in this order.
 RUN = {
     "make provision": Run(0, "everything is in place already"),
     "make rows COUNT=100": Run(0, f"100 sample rows into {QUEUE}"),
@@ -72,7 +71,7 @@ RUN = {
     "make rewind TO=...": Run(0, "nothing was changed", "make rewind TO=latest DRY_RUN=1"),
     "make migrate": Run(0, "nothing to do", "make migrate DRY_RUN=1"),
 }
-#: Those that are run by another test: they need an operation, Spark, an index or the whole project.
+"""Commands of the page that are run, in this order."""
 ELSEWHERE = {
     "make ops": f"{TOOLS}/fleet/test_light.py",
     "make logs": "tests/faults/operations/test_operations.py",
@@ -92,6 +91,8 @@ ELSEWHERE = {
     "make outdated": "tests/template/test_origin.py",
     "make real": "tests/template/test_real.py",
 }
+"""Those that are run by another test: they need an operation, Spark, an index or the whole project.
+"""
 
 
 @pytest.fixture(scope="module")

@@ -125,8 +125,8 @@ def test_a_mistyped_one_is_refused_with_the_right_one(tmp_path: Path) -> None:
     assert done.stderr.rstrip().endswith("account=analytics")
 
 
-#: With answers after it, which cookiecutter drops with a wrong choice.
 WRONG = {"license": "Apache Software License 2.0", "yt_proxy": "hume", "ci": "gitlab"}
+"""With answers after it, which cookiecutter drops with a wrong choice."""
 
 
 @pytest.mark.slow

@@ -39,7 +39,6 @@ def wheel(folder: Path, name: str, version: str, code: str) -> Path:
     return file
 
 
-#: Builds a wheel that says which setuptools was there.
 _BUILD = """
 import setuptools, zipfile
 def build_wheel(folder, config_settings=None, metadata_directory=None):
@@ -52,6 +51,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
         archive.writestr("source-1.dist-info/RECORD", "")
     return name
 """
+"""Builds a wheel that says which setuptools was there."""
 _CONFIG = """
 [project]
 name = "source"
@@ -193,13 +193,13 @@ def test_a_package_with_another_hash_is_refused_and_no_half_of_an_environment_st
     assert not (tmp_path / "venv").exists()
 
 
-#: An interpreter that makes no environment but its own copy, and installs nothing.
 FAKE = f"""#!/bin/sh
 case "$*" in
   *"-m venv"*) for last; do :; done; mkdir -p "$last/bin"; cp "$0" "$last/bin/python" ;;
   *"-m pip install"*) echo "pip: $*" >> "$NOTES" ;;
   *) exec "{sys.executable}" "$@" ;;
 esac"""
+"""An interpreter that makes no environment but its own copy, and installs nothing."""
 FAKE_UV = """#!/bin/sh
 echo "uv: $*" >> "$NOTES"
 case "$*" in *" install "*) echo "$UV_DEFAULT_INDEX" >> "$NOTES.index" ;; esac"""

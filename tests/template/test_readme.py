@@ -51,13 +51,13 @@ THE_GUARANTEE = {
     "idempotent": "The guarantee: exactly once, by key",
     "at_least_once": "The guarantee: at least once",
 }
-#: As many sample rows as the demo puts into each queue.
 DEMO_ROWS = 20_000
+"""As many sample rows as the demo puts into each queue."""
 LOCAL = "127.0.0.1:18080"
-#: Of a start of Spark, and of the batches until the closed sessions are written.
 PATIENCE_SECONDS = 300.0
-#: They have a watermark.
+"""Of a start of Spark, and of the batches until the closed sessions are written."""
 TIMED = ("window", "deduplicate", "sessions")
+"""They have a watermark."""
 
 
 def text_of(project: Path, page: str = README) -> str:

@@ -26,13 +26,12 @@ from ytstream_tools.replay.batch_rows import NUMBER, PARTITION, QUEUE, CapturedB
 from ytstream_tools.replay.rehearsal import DIFFERS
 from ytstream_tools.replay.version_run import ClusterInput, RehearsedVersion, replay
 
-#: One change of a value in transform(), and the column that it changes.
 CHANGES = {
     "map": ("EUR_PER_1000_USD = 908", "EUR_PER_1000_USD = 909", "price_eur"),
     "join": ('"seller"', '(-F.col("seller")).alias("seller")', "seller"),
     "window": ('F.sum("price")', 'F.max("price")', "total"),
 }
-#: What is rehearsed, whether it is changed, and the Spark of the deployed version.
+"""One change of a value in transform(), and the column that it changes."""
 CASES = [
     *product(CHANGES, [True, False], [SPARK]),
     *(
@@ -41,6 +40,7 @@ CASES = [
         if name != SPARK
     ),
 ]
+"""What is rehearsed, whether it is changed, and the Spark of the deployed version."""
 
 
 @pytest.mark.thorough

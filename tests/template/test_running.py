@@ -23,13 +23,14 @@ from tests.support.project import (
     variant_answers,
 )
 
-#: One of each guarantee and kind is run, killed and restarted, with one queue and several in turn.
 KILLED = [
     variant
     for number, pair in enumerate(dict.fromkeys(variant[:2] for variant in VARIANTS))
     for variant in VARIANTS
     if variant == (*pair, ("single", "multi")[number % 2])
 ]
+"""One of each guarantee and kind is run, killed and restarted, with one queue and several in turn.
+"""
 
 
 def test_every_guarantee_and_kind_is_killed_with_one_queue_or_several() -> None:
@@ -50,7 +51,6 @@ def test_its_own_tests_pass(
     _run_its_tests(generate(tmp_path, **answers), installed[spark])
 
 
-#: Edits that add a static output beside the first one, with outputs() of docs/operations.md.
 MORE = {
     "src/bids_stream/tables.py": {
         "OUTPUTS = {": 'STATIC = ("expensive",)\nOUTPUTS = {',
@@ -64,6 +64,7 @@ MORE = {
     "sample/__init__.py": {"others={": 'others={"expensive": expected.expensive, '},
     "config/local.toml": {"[outputs]": '[outputs]\nexpensive = "//home/ytstream/job/expensive"'},
 }
+"""Edits that add a static output beside the first one, with outputs() of docs/operations.md."""
 _EXPENSIVE = """
 
 def expensive(rows: Sequence[Row]) -> Iterator[Row]:
@@ -134,9 +135,9 @@ def _run_its_tests(project: Path, environment: Path, *words: str) -> None:
     assert done.returncode == 0, done.stdout[-20_000:]
 
 
-#: Another column of the event time, and rows over years: texts of transform.py, rows.py and
-#: expected.py by processing, which each of them has once.
 _FIRST = {"FIRST_BID_US = 1_704_067_200_000_000": "FIRST_BID_US = 1_577_836_800_000_000"}
+"""Another column of the event time, and rows over years: texts of transform.py, rows.py and
+expected.py by processing, which each of them has once."""
 OTHER_TIMES: dict[str, dict[str, dict[str, str]]] = {
     "window": {
         "src/bids_stream/transform.py": {

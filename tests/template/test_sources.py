@@ -51,8 +51,8 @@ def is_stub(path: Path) -> bool:
 
 # A stub whose own name is computed has no suffix before it is rendered.
 STUBS = [path for path in FILES if path.is_relative_to(PROJECT) and is_stub(path)]
-#: They import the package, whose name is Jinja: Python only once they are rendered.
 IMPORT_THE_PACKAGE = [PROJECT / "main.py", PROJECT / "tests" / "conftest.py"]
+"""They import the package, whose name is Jinja: Python only once they are rendered."""
 PYTHON = [path for path in sources(".py") if not is_stub(path) and path not in IMPORT_THE_PACKAGE]
 
 
@@ -60,8 +60,8 @@ def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-#: Python with Jinja in it. ruff parses all other files (test_ruff_has_nothing_to_say).
 RENDERED = [p for p in PYTHON if any(map(p.is_relative_to, (PROJECT, ROOT / "templates")))]
+"""Python with Jinja in it. ruff parses all other files (test_ruff_has_nothing_to_say)."""
 
 
 @pytest.mark.parametrize("path", RENDERED, ids=relative)
@@ -138,7 +138,7 @@ def test_ruff_and_its_formatter_have_nothing_to_say() -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-#: Their first lines still name values.
+# Their first lines still name values.
 def test_docstrings_of_functions_are_in_the_imperative() -> None:
     folders = [YTSTREAM, TOOLS, DOCTOR, MINICLUSTER]
     folders += [ROOT / name for name in ("local_extensions", "hooks", "tools", "bench")]

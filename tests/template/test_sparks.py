@@ -27,11 +27,11 @@ def test_the_files_have_what_follows_from_the_list(tmp_path: Path) -> None:
     assert sparks.written(_copied(tmp_path)) == [], "call `make locks`"
 
 
-#: Lines that are put before those of the newest version.
 ADDED = {
     "SPARKS = (\n": '    Spark("9.9", "2.13", 940, 1090, "The newest"),\n',
     "PINS = (\n": '    Pin("pyspark", "9.9.1", "job", "it is there", "9.9"),\n',
 }
+"""Lines that are put before those of the newest version."""
 
 
 def test_a_version_that_is_added_is_in_each_place_and_in_the_makefile(tmp_path: Path) -> None:

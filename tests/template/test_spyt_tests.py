@@ -53,7 +53,6 @@ def test_it_hangs():
 """
 
 
-#: It says which processes are there, at once, and waits with a driver.
 HANGING = """
 import json
 import os
@@ -66,6 +65,7 @@ def test_it_hangs():
     os.rename("started.new", "started.json")
     driver.wait()
 """
+"""It says which processes are there, at once, and waits with a driver."""
 
 
 def test_a_folder_that_is_no_checkout_is_named(

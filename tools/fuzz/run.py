@@ -48,8 +48,8 @@ HANG = 60.0
 PATIENCE = 0.05
 """Seconds until a connection without an answer counts as one that waits for the rest."""
 QUEUE, KEYED = "//fuzz/queue", "//fuzz/keyed"
-#: Bytes that aiohttp takes in one header line (max_field_size).
 LONGEST_HEADER = 8_000
+"""Bytes that aiohttp takes in one header line (max_field_size)."""
 COLUMNS = [{"name": "v", "type": "string"}, {"name": "n", "type": "int64"}]
 
 

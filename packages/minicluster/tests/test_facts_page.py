@@ -10,10 +10,10 @@ from pathlib import Path
 from tests.support import project
 
 MINICLUSTER = project.ROOT / "packages/minicluster"
-#: The fixed rows, which a cluster is asked as well.
 SUITE = [*(MINICLUSTER / "tests/conformance").glob("test_*.py")]
-#: The other rows, and the fixed ones of WITH_OPERATIONS: the suite starts no operations.
+"""The fixed rows, which a cluster is asked as well."""
 OTHERS = [MINICLUSTER / "tests/operations/test_differing_facts.py"]
+"""The other rows, and the fixed ones of WITH_OPERATIONS: the suite starts no operations."""
 WITH_OPERATIONS = {"p11"}
 
 

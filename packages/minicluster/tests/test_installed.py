@@ -15,8 +15,8 @@ from local_extensions.versions import requirement
 from tests.support.project import ROOT
 
 PAGE = (ROOT / "packages/minicluster/README.md").read_text(encoding="utf-8")
-#: The first block of Python is a test.
 TEST = re.search(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+"""The first block of Python is a test."""
 
 
 def _write(folder: Path, name: str = "test_page.py") -> Path:

@@ -11,13 +11,11 @@ import pytest
 
 from tests.support.sparks import OTHERS
 
-#: The folder of all packages.
 FOLDER = Path(__file__).parents[2]
+"""The folder of all packages."""
 ROOT = FOLDER.parent
 PATIENCE_SECONDS = 900
 
-#: A fix with state and one without, an older driver; the fence, types, plans, the second reading
-#: and the compiled connector, which each Spark handles in its own way.
 SAMPLE = (
     "ytstream/tests/connector/test_connector.py::test_both_write_equal_tables_of_random_values",
     "ytstream/tests/connector/test_json_of.py::test_a_job_reads_json_of_its_column_everywhere[own]",
@@ -37,8 +35,8 @@ SAMPLE = (
     "ytstream/tests/outputs/test_column_values.py::test_a_column_is_computed_once",
     "ytstream/tests/outputs/test_column_values.py::test_the_message_names_the_output_the_column_and_a_row[streamed]",
 )
-#: A kill and a late commit with state, a queue that comes to a state, an older driver, a
-#: checkpoint on the disk, a maintenance, a long batch, a Spark that hangs.
+"""A fix with state and one without, an older driver; the fence, types, plans, the second reading
+and the compiled connector, which each Spark handles in its own way."""
 MORE = (
     "ytstream/tests/query/test_lookup.py",
     "ytstream/tests/query/test_lookup_moment.py",
@@ -68,6 +66,8 @@ MORE = (
     "ytstream/tests/query/test_idle_signal.py::test_a_start_that_finds_nothing_says_so_once",
     "ytstream/tests/connector/test_spyt_source.py",
 )
+"""A kill and a late commit with state, a queue that comes to a state, an older driver, a checkpoint
+on the disk, a maintenance, a long batch, a Spark that hangs."""
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-#: Plays random sequences without the guard; see there.
 SEQUENCES = "tests/faults/sequences/test_sequences.py::test_without_a_fix_some_sequence_fails"
+"""Plays random sequences without the guard; see there."""
 _HERE = "tests/faults/model/test_guards.py::"
 _BEGIN = "packages/ytstream/tests/query/test_where_a_batch_begins.py::"
 _OLDER = "packages/ytstream/tests/faults/test_older_drivers.py::"
@@ -18,12 +18,12 @@ _OLDER = "packages/ytstream/tests/faults/test_older_drivers.py::"
 class Guard(NamedTuple):
     """The part of the runtime that a mutant leaves out."""
 
-    #: The function that is the guard, or has it.
     function: str
-    #: Takes it out of the runtime; of tests/support/mutants.py.
+    """The function that is the guard, or has it."""
     twin: str
-    #: Plays the twin.
+    """Takes it out of the runtime; of tests/support/mutants.py."""
     test: str = SEQUENCES
+    """Plays the twin."""
 
 
 GUARDS: Mapping[str, Guard] = {

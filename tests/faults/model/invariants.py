@@ -6,8 +6,8 @@ from .cluster import published
 from .state import At, Folder, State, Step
 from .variants import Model
 
-#: The driver has nothing on its way: head and consumer agree.
 _AT_REST = (At.START, At.PLAN)
+"""The driver has nothing on its way: head and consumer agree."""
 
 
 def broken(model: Model, before: State, step: Step, state: State) -> str:

@@ -48,8 +48,6 @@ DO: dict[At, Callable[[Model, State, int], Steps]] = {
     At.RECORDED: batch.write_commits,
 }
 
-#: Steps whose requests may fail, done or not: in T SPYT purges first. (A tablet transaction that
-#: fails is a late one that never comes.)
 FRAGILE = {
     At.READ: At.RAISE,
     At.FOLDER: At.RAISE,
@@ -63,6 +61,8 @@ FRAGILE = {
     At.RECORD: At.RAISE,
     At.RECORDED: At.RAISE,
 }
+"""Steps whose requests may fail, done or not: in T SPYT purges first. (A tablet transaction that
+fails is a late one that never comes.)"""
 
 
 def first(model: Model) -> State:

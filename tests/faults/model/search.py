@@ -12,8 +12,8 @@ from .protocol import first, steps
 from .state import GONE, NOBODY, At, Driver, Head, State, Step, Write
 from .variants import Model
 
-#: A driver that is alone and meets no fault needs fewer starts than this, or it is stuck.
 STARTS_ALONE = 3
+"""A driver that is alone and meets no fault needs fewer starts than this, or it is stuck."""
 
 Trace = tuple[tuple[Step, State], ...]
 
@@ -23,7 +23,7 @@ class Result:
     model: Model
     states: int
     seconds: float
-    names: frozenset[str]  #: of the steps that were taken
+    names: frozenset[str]  # of the steps that were taken
     wrong: str = ""
     trace: Trace = ()
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-#: How often each row was written or counted; 2 stands for "too often". The last one is no row: it
-#: is what a stateful job writes when its windows close, in a batch without rows.
 Counts = tuple[int, ...]
+"""How often each row was written or counted; 2 stands for "too often". The last one is no row: it
+is what a stateful job writes when its windows close, in a batch without rows."""
 
-#: The number of no driver: of a process that is gone, or of the cluster.
 NOBODY = -1
+"""The number of no driver: of a process that is gone, or of the cluster."""
 
 
 class Head(NamedTuple):
     """The ledger's head row."""
 
     epoch: int = 0
-    owner: int = NOBODY  #: the driver that raised the epoch
-    folder: int = 0  #: 0 before the first start
-    batch: int = -1  #: the last batch that happened; -1 if none did
-    end: int = 0  #: the row after the last one that was read
+    owner: int = NOBODY  # the driver that raised the epoch
+    folder: int = 0  # 0 before the first start
+    batch: int = -1  # the last batch that happened; -1 if none did
+    end: int = 0  # the row after the last one that was read
 
 
 class Folder(NamedTuple):
@@ -56,15 +56,15 @@ class Driver(NamedTuple):
     """A driver's memory. At FOLDER and BEGIN: what read_positions saw; then: the batch."""
 
     at: At = At.IDLE
-    epoch: int = 0  #: the last epoch known to be its own; 0 if none is
+    epoch: int = 0  # the last epoch known to be its own; 0 if none is
     folder: int = 0
     batch: int = 0
     start: int = 0
-    end: int = 0  #: of the batch, or of the last one; one more than there are rows: windows close
+    end: int = 0  # of the batch, or of the last one; one more than there are rows: windows close
     consumer: int = 0
-    conflict: bool = False  #: after T was opened, another transaction wrote a row that T writes
-    advanced: int = -1  #: where the last T of this query has moved it; of our own connector
-    checked: bool = False  #: of the mutant cached_check: a batch of this query was checked
+    conflict: bool = False  # after T was opened, another transaction wrote a row that T writes
+    advanced: int = -1  # where the last T of this query has moved it; of our own connector
+    checked: bool = False  # of the mutant cached_check: a batch of this query was checked
 
 
 GONE = Driver()
@@ -76,9 +76,9 @@ class Write(NamedTuple):
     name: str
     owner: int
     head: Head | None = None
-    consumer: int = -1  #: -1: not written
-    rows: tuple[int, ...] = ()  #: of the output
-    total: Counts = ()  #: of a keyed output: the rows in the value that takes the place of the last
+    consumer: int = -1  # -1: not written
+    rows: tuple[int, ...] = ()  # of the output
+    total: Counts = ()  # of a keyed output: the rows in the value that takes the place of the last
 
 
 class Table(NamedTuple):
@@ -87,23 +87,23 @@ class Table(NamedTuple):
     epoch: int
     batch: int
     rows: tuple[int, ...]
-    named: bool = False  #: by the ledger: the head was at its batch
+    named: bool = False  # by the ledger: the head was at its batch
 
 
 class State(NamedTuple):
     head: Head
     consumer: int
-    out: Counts  #: of a static output: what is published; of a keyed one: the rows in its total
-    folders: tuple[Folder | None, ...]  #: of the epochs from 1 on; None: nobody can read it
+    out: Counts  # of a static output: what is published; of a keyed one: the rows in its total
+    folders: tuple[Folder | None, ...]  # of the epochs from 1 on; None: nobody can read it
     late: tuple[Write, ...]
     drivers: tuple[Driver, ...]
     starts: int
-    faults: int  #: so many may still happen
+    faults: int  # so many may still happen
     aside: tuple[Table, ...] = ()
 
 
 class Step(NamedTuple):
-    driver: int  #: NOBODY: the cluster
+    driver: int  # NOBODY: the cluster
     names: tuple[str, ...]
     note: str = ""
-    causeless: bool = False  #: the newest epoch is refused, and nobody touched what is its own
+    causeless: bool = False  # the newest epoch is refused, and nobody touched what is its own

@@ -19,10 +19,10 @@ from tests.faults.model.variants import (
     Model,
 )
 
-#: Mutants whose search takes seconds.
 LONG = {"no_check", "number_alone", "start_unchecked"}
-#: The one whose whole bounds are searched in `make test`; the others' are in `make journeys`.
+"""Mutants whose search takes seconds."""
 SAMPLE = ("transactional", "stateful")
+"""The one whose whole bounds are searched in `make test`; the others' are in `make journeys`."""
 
 
 @pytest.mark.parametrize("connector", CONNECTORS)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
-#: The function that does a step. Those of Spark and SPYT are not ours to import.
 STEPS = {
     "raise_epoch": "ytstream.recovery.epoch.raise_epoch",
     "read_positions": "ytstream.ledger.positions.read",
@@ -31,6 +30,7 @@ STEPS = {
     "commit T": "spyt: MicroBatchExecutionDecorators, CommitTransaction",
     "purge": "spyt: MicroBatchExecutionDecorators, CommitLog.purgeAfter",
 }
+"""The function that does a step. Those of Spark and SPYT are not ours to import."""
 
 FAULTS = {
     "crash": "a driver's process is killed, before any step",
@@ -53,14 +53,14 @@ GUARANTEES = {
     "replaying": "outputs first; then one transaction writes the head; SPYT moves the consumer",
 }
 
-#: They differ in where the consumer is moved, and in who asks where it is.
 CONNECTORS = {
     "spyt": "SPYT's source asks for the consumer in each T; without T it moves the consumer again",
     "own": "ours begins where the last T has moved the consumer; without T it never moves it",
 }
+"""They differ in where the consumer is moved, and in who asks where it is."""
 
-#: What a user may combine: the runtime refuses a key without the transaction, see MUTANTS.
 CASES = tuple(pair for pair in product(GUARANTEES, JOBS) if pair != ("replaying", "keyed"))
+"""What a user may combine: the runtime refuses a key without the transaction, see MUTANTS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Model:
     mutant: str = ""
     kinds: tuple[str, ...] = tuple(FAULTS)
     rows: int = 3
-    most_rows: int = 2  #: of a batch
+    most_rows: int = 2  # of a batch
     drivers: int = 2
     starts: int = 3
     faults: int = 2

@@ -18,12 +18,12 @@ from tests.faults.mutants.table import MUTANTS, Mutant, applied
 from tests.support.project import ROOT
 from ytstream.text_table import table
 
-#: One worktree serves all mutants: what a test compiles or caches stays.
 TREE = ROOT / "build" / "mutant"
-#: pytest's exit code for a test that has failed; other codes mean that no test has run.
+"""One worktree serves all mutants: what a test compiles or caches stays."""
 _FAILED = 1
-#: How long the tests of one mutant may take. A runtime without a fix may also hang: that is red.
+"""pytest's exit code for a test that has failed; other codes mean that no test has run."""
 _SECONDS = 1_200
+"""How long the tests of one mutant may take. A runtime without a fix may also hang: that is red."""
 
 
 class Outcome(NamedTuple):
@@ -31,8 +31,8 @@ class Outcome(NamedTuple):
 
     mutant: Mutant
     verdict: str
-    #: The first test that was red.
     by: str
+    """The first test that was red."""
     seconds: float
 
 

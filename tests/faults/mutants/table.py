@@ -11,46 +11,46 @@ from typing import NamedTuple
 
 _RUNTIME = "packages/ytstream/src/ytstream"
 _TESTS = "packages/ytstream/tests"
-#: Random sequences of what happens to a job, on the runtime as it is.
 SEQUENCES = (
     "tests/faults/sequences/test_sequences.py::"
     "test_whatever_happens_each_row_is_counted_as_promised"
 )
-#: Histories in which only one fix helps.
+"""Random sequences of what happens to a job, on the runtime as it is."""
 _HARD = "tests/faults/sequences/test_sequences.py::test_without_a_fix_some_sequence_fails"
+"""Histories in which only one fix helps."""
 _FAULTS = f"{_TESTS}/faults"
 _RECOVERY = f"{_TESTS}/recovery"
 _QUERY = f"{_TESTS}/query"
 _CONNECTOR = f"{_TESTS}/connector"
-#: Random values of every type, through both connectors.
 _VALUES = f"{_CONNECTOR}/test_connector.py::test_both_write_equal_tables_of_random_values"
-#: A request of a batch fails, and the batch is repeated.
+"""Random values of every type, through both connectors."""
 _REPEATED = (
     f"{_CONNECTOR}/test_connector.py::test_a_batch_happens_once_where_one_of_several_requests_fails"
 )
-#: A block of rows is sent again.
+"""A request of a batch fails, and the batch is repeated."""
 _BLOCK = (
     f"{_CONNECTOR}/test_connector.py::test_all_requests_of_a_task_are_sent_again_where_one_fails"
 )
+"""A block of rows is sent again."""
 
 
 class Edit(NamedTuple):
     """One change of a source file."""
 
     path: str
-    #: Stands in the file exactly once.
     old: str
+    """Stands in the file exactly once."""
     new: str
 
 
 class Mutant(NamedTuple):
     """The runtime without one fix."""
 
-    #: What it no longer does, in words. Rows of docs/proof.md have the same words.
     name: str
+    """What it no longer does, in words. Rows of docs/proof.md have the same words."""
     edits: Sequence[Edit]
-    #: At least one of them is red: ids for pytest.
     tests: Sequence[str]
+    """At least one of them is red: ids for pytest."""
 
 
 def applied(edit: Edit, source: str) -> str:
@@ -95,7 +95,6 @@ _FIRST_ROW = _of(
     "query/batch.py", "        verify_start(batch.name, planned, reads(batch.plan))\n", ""
 )
 
-#: What only the ledger, the start and the batch keep.
 LEDGER: Sequence[Mutant] = (
     _mutant(
         "no epoch is raised before a start",
@@ -401,8 +400,8 @@ LEDGER: Sequence[Mutant] = (
         f"{_FAULTS}/test_retries.py",
     ),
 )
+"""What only the ledger, the start and the batch keep."""
 
-#: What the connector's classes do with rows, requests and the consumer.
 CONNECTOR: Sequence[Mutant] = (
     _mutant(
         "the consumer stays where it is in the last partition",
@@ -521,10 +520,10 @@ CONNECTOR: Sequence[Mutant] = (
         _CONNECTOR,
     ),
 )
+"""What the connector's classes do with rows, requests and the consumer."""
 
 _TOTALS = f"{_TESTS}/outputs/test_totals.py"
 _TABLES = f"{_RECOVERY}/test_totals.py"
-#: What keeps totals in a table exact (`aggregate=` in tables.py).
 TOTALS: Sequence[Mutant] = (
     _mutant(
         "a write to totals whose reply is lost is sent again in its transaction",
@@ -602,9 +601,9 @@ TOTALS: Sequence[Mutant] = (
         f"{_TABLES}::test_a_job_with_other_totals_asks_for_migrate",
     ),
 )
+"""What keeps totals in a table exact (`aggregate=` in tables.py)."""
 
 _ORACLE = "tests/faults/sweep/test_oracle.py"
-#: The verdict on a case itself.
 JUDGE: Sequence[Mutant] = (
     _mutant(
         "rows that nobody expects are not counted as wrong",
@@ -627,5 +626,6 @@ JUDGE: Sequence[Mutant] = (
         _ORACLE,
     ),
 )
+"""The verdict on a case itself."""
 
 MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *TOTALS, *JUDGE)

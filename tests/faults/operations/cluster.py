@@ -29,9 +29,8 @@ from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.crash_scenario import drained
 
-#: On two cores that other tests use as well, a driver takes a minute or two to its first batch.
 PATIENCE_SECONDS = 600.0
-#: Small, and quick to start: a test has one executor for two queue tablets at a time.
+"""On two cores that other tests use as well, a driver takes a minute or two to its first batch."""
 SUBMIT = """
 [submit]
 driver_memory = "768m"
@@ -45,6 +44,7 @@ java = "{java}"
 spark.driver.extraJavaOptions = "{options}"
 spark.executor.extraJavaOptions = "{options}"
 """
+"""Small, and quick to start: a test has one executor for two queue tablets at a time."""
 ALIAS = "*bids-stream"
 FINAL = ("failed", "aborted", "completed")
 
@@ -64,8 +64,8 @@ class Site:
     sample: Any
     config: Path
     sent: list[dict[str, Any]] = field(default_factory=list)
-    #: Whose environment the commands run in, and one with another Spark.
     python: str = sys.executable
+    """Whose environment the commands run in, and one with another Spark."""
     former: str | None = None
 
     @property

@@ -31,10 +31,9 @@ from ytstream_tools.demo.job_process import running
 from ytstream_tools.submitting.version_history import StartState, VersionHistory
 
 ROWS = 4_000
-#: How long the cluster takes to declare a lost node, and the scheduler is away.
 UNNOTICED_SECONDS = 20.0
+"""How long the cluster takes to declare a lost node, and the scheduler is away."""
 AWAY_SECONDS = 120.0
-#: As of a package whose library the nodes lack.
 FAILS_ON_A_NODE = """
 
 import os
@@ -42,8 +41,7 @@ import os
 if "YT_OPERATION_ID" in os.environ:
     raise ImportError("libbids.so.1: cannot open shared object file")
 """
-#: A Python function that no row survives, in each task of the first batch. It is called before
-#: transform(), on a column of the queue: every kind of job reads it and uses it.
+"""As of a package whose library the nodes lack."""
 FAILS_IN_A_BATCH = """
 
 def _failing(value):
@@ -56,17 +54,18 @@ _transform = transform
 def transform(events):
     return _transform(events.withColumn("price", F.udf(_failing, "bigint")("price")))
 """
-#: When rows are sent: while the former version runs, or once it has ended. Then the new version
-#: plans a batch of them by itself.
+"""A Python function that no row survives, in each task of the first batch. It is called before
+transform(), on a column of the queue: every kind of job reads it and uses it."""
 BEFORE, BETWEEN = "before", "between"
-#: What is put at the end of transform.py, one after the other, and when rows are sent.
+"""When rows are sent: while the former version runs, or once it has ended. Then the new version
+plans a batch of them by itself."""
 VERSIONS = {
     "new": ("\nVERSION = 2\n", BEFORE),
     "cannot_start": (FAILS_ON_A_NODE, BEFORE),
     "fails_in_a_batch": (FAILS_IN_A_BATCH, BETWEEN),
     "idle": ("\nVERSION = 3\n", None),
 }
-#: A text that no heap holds, made of a row with the text "boom" in its column.
+"""What is put at the end of transform.py, one after the other, and when rows are sent."""
 FILLS_THE_HEAP = """
 
 _transform = transform
@@ -76,6 +75,7 @@ def transform(events):
     filled = F.expr("IF(extra = 'boom', string(length(repeat(url, 50000000))), extra)")
     return _transform(events.withColumn("extra", filled))
 """
+"""A text that no heap holds, made of a row with the text "boom" in its column."""
 Scene = Callable[[Site], dict[str, Any]]
 
 
@@ -285,7 +285,6 @@ def _state_of(here: Site) -> dict[str, str]:
     return {"path": f"{here.context.settings.checkpoint}/*/state/*"}
 
 
-#: What happens to the first file of a batch's state, what lasts from then on, and for how long.
 STUMBLES: dict[str, tuple[dict[str, Any], Sequence[dict[str, Any]], float]] = {
     "refused": ({"action": "fail", "error": server_errors.UNAVAILABLE}, (), 0),
     "dropped": ({"action": "hang_up"}, (), 0),
@@ -301,6 +300,7 @@ STUMBLES: dict[str, tuple[dict[str, Any], Sequence[dict[str, Any]], float]] = {
     ),
     "away for long": ({"action": "hang_up"}, ({"action": "hang_up"},), AWAY_SECONDS),
 }
+"""What happens to the first file of a batch's state, what lasts from then on, and for how long."""
 
 
 def _stumbled(
@@ -505,12 +505,12 @@ def _new_one_has_ended(here: Site, former: str) -> bool:
     return any(one.state in FINAL for one in drivers[after : after + 1])
 
 
-#: What is put at the end of transform.py, and when the submitter is killed.
 KILLS: dict[str, tuple[str, Callable[[Site, str], bool]]] = {
     "former_has_ended": ("\nVERSION = 2\n", _former_has_ended),
     "new_one_runs": ("\nVERSION = 3\n", _new_one_runs),
     "new_one_has_ended": (FAILS_ON_A_NODE, _new_one_has_ended),
 }
+"""What is put at the end of transform.py, and when the submitter is killed."""
 
 
 def _refused(here: Site) -> dict[str, Any] | None:

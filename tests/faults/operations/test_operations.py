@@ -27,11 +27,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 PATIENCE_SECONDS = 1_800
 TWO_QUEUES = "//home/east/bids //home/west/bids"
 
-#: Folders for logs, shuffles and tables, and copies of shipped files for executors. A copy has the
-#: name of the file's target: files are links into the node's cache.
 MADE_BY_SPARK = re.compile(r"logs|spark-local|spark-warehouse|artifacts|[0-9a-f]{64}-444")
+"""Folders for logs, shuffles and tables, and copies of shipped files for executors. A copy has the
+name of the file's target: files are links into the node's cache."""
 
-#: What a job of the package says of itself, in the driver and in each Python worker.
 PROBE = """
 
 import json as _json
@@ -55,6 +54,7 @@ _transform = transform
 def transform(events):
     return _transform(events).withColumn("channel", F.udf(_same, "string")("channel"))
 """
+"""What a job of the package says of itself, in the driver and in each Python worker."""
 
 
 Play = Callable[..., dict[str, Any]]

@@ -50,13 +50,13 @@ def test_without_a_token_nothing_is_asked() -> None:
     assert "Traceback" not in done.stderr
 
 
-#: Without the conformance suite, which takes minutes.
 _ALONE = """
 import sys
 from tools import trial
 trial.conformance = lambda proxy: []
 trial.run(sys.argv[1:])
 """
+"""Without the conformance suite, which takes minutes."""
 
 
 def _tried(*words: str) -> subprocess.CompletedProcess[str]:

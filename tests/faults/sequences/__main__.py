@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from tests.faults.sequences.generate import KINDS, described, sequence, shrunk
 
-#: After so many sequences a line is printed.
 REPORT = 100
+"""After so many sequences a line is printed."""
 
 
 def main(words: Sequence[str] | None = None) -> int:

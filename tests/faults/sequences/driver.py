@@ -39,11 +39,11 @@ from ytstream.schema.columns import key_of
 from ytstream.schema.table_schema import table_schema
 from ytstream.settings.job_settings import OWN, Settings
 
-#: Functions are looked up at each call, since tests take guards out of the module.
 runtime: Any = batch
+"""Functions are looked up at each call, since tests take guards out of the module."""
 commit: Any = batch_commit
-#: An aggregate has so many keys; a row whose number leaves BAD_REST is rejected.
 KEYS, BAD, BAD_REST = 3, 4, 3
+"""An aggregate has so many keys; a row whose number leaves BAD_REST is rejected."""
 
 
 @dataclass(frozen=True, order=True)
@@ -60,15 +60,15 @@ class Row:
 class Query:
     """A running query's memory, as far as it decides what is read."""
 
-    #: The folder's last planned batch; -1: none.
     number: int
-    #: It was planned and is not in the commit log.
+    """The folder's last planned batch; -1: none."""
     is_again: bool
-    #: Where the next batch begins without a transaction; by queue.
+    """It was planned and is not in the commit log."""
     begins: list[dict[int, int]]
+    """Where the next batch begins without a transaction; by queue."""
     static_tables: StaticTables
-    #: Whether a batch of this query has moved the consumer in its transaction.
     has_moved: bool = False
+    """Whether a batch of this query has moved the consumer in its transaction."""
 
 
 @dataclass
@@ -76,13 +76,13 @@ class Driver:
     """A process of the job with the declaration and the configuration that it was started with."""
 
     context: JobContext
-    #: InsideClient and InsideTablets; the runtime's functions are typed for its own.
     client: Any
+    """InsideClient and InsideTablets; the runtime's functions are typed for its own."""
     tablets: Any
     epoch: Epoch = field(default_factory=Epoch)
     query: Query | None = None
-    #: Whether a start of this process was committed, and no query has ended since.
     has_begun: bool = False
+    """Whether a start of this process was committed, and no query has ended since."""
 
     @property
     def settings(self) -> Settings:

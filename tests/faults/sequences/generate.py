@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from tests.faults.sequences.world import UNFIXED, Form, Op, World
 from ytstream.settings.job_settings import OWN, SPYT
 
-#: How often each operation comes; the numbers beside them are the largest argument.
 OPERATIONS: dict[str, tuple[int, int]] = {
     "send": (6, 8),
     "batch": (8, 2),
@@ -33,10 +32,11 @@ OPERATIONS: dict[str, tuple[int, int]] = {
     "forget": (1, 1),
     "lose": (1, 1),
 }
-#: What the processes of a job run on: SPYT's connector, our own, or the other one each time.
+"""How often each operation comes; the numbers beside them are the largest argument."""
 CONNECTORS = (SPYT, OWN, None)
-#: Those that need rows to read.
+"""What the processes of a job run on: SPYT's connector, our own, or the other one each time."""
 READING = ("die_in_batch", "lose_reply", "pause_in_batch")
+"""Those that need rows to read."""
 SHORTEST, LONGEST = 4, 18
 
 KINDS = (

@@ -41,12 +41,12 @@ class Process:
     returns when the function has ended or waits at its request.
     """
 
-    #: Requests to go until the process dies or is paused; None: neither.
     left: int | None = None
+    """Requests to go until the process dies or is paused; None: neither."""
     is_paused: bool = False
     is_dead: bool = False
-    #: Whether the next commit of a tablet transaction is applied without an answer.
     loses: bool = False
+    """Whether the next commit of a tablet transaction is applied without an answer."""
     _dies: bool = False
     _thread: threading.Thread | None = None
     _stopped: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -145,9 +145,8 @@ class Inside:
         return result if isinstance(result, bytes) else _plain(result)
 
 
-#: The input of a call, among its arguments.
 _INPUT = "input"
-#: Calls of ytsaurus-client that are one command: the arguments of each, by the command's names.
+"""The input of a call, among its arguments."""
 _CALLS: Mapping[str, Sequence[str]] = {
     "get": ("path", "attributes"),
     "set": ("path", _INPUT),
@@ -177,12 +176,13 @@ _CALLS: Mapping[str, Sequence[str]] = {
         "consumer_path", "queue_path", "partition_index", "old_offset", "new_offset",
     ),
 }  # fmt: skip
+"""Calls of ytsaurus-client that are one command: the arguments of each, by the command's names."""
 _READS = frozenset({"select_rows", "lookup_rows"})
-#: Those that a master transaction has no part in.
 _OF_ROWS = _READS | {
     "insert_rows", "delete_rows", "register_queue_consumer", "list_queue_consumer_registrations",
     "advance_queue_consumer",
 }  # fmt: skip
+"""Those that a master transaction has no part in."""
 _OF_ONE_VALUE = frozenset({"get", "list", "exists"})
 
 

@@ -32,12 +32,12 @@ class Stretch:
 
     begin: int
     guarantee: str
-    #: The ledger's number of batches before it, and with it.
     after: int
+    """The ledger's number of batches before it, and with it."""
     end: int = 0
     upto: int = 0
-    #: Whether the ledger's batch rows of it are all there.
     is_counted: bool = True
+    """Whether the ledger's batch rows of it are all there."""
 
 
 @dataclass
@@ -46,18 +46,18 @@ class Part:
 
     ids: list[int] = field(default_factory=list)
     lower: int = 0
-    #: Where it may begin by start_from: every first row, and every end, that it had.
     lowers: set[int] = field(default_factory=lambda: {0})
+    """Where it may begin by start_from: every first row, and every end, that it had."""
     uppers: set[int] = field(default_factory=lambda: {0})
-    #: Trimmed before they were read.
     excused: set[int] = field(default_factory=set)
+    """Trimmed before they were read."""
     stretches: list[Stretch] = field(default_factory=list)
-    #: Where the ledger was when it last named the queue.
     at: int = 0
-    #: The row that the state begins with.
+    """Where the ledger was when it last named the queue."""
     state_begin: int = 0
-    #: Whether an operator has agreed that a later queue's rows take the place of these.
+    """The row that the state begins with."""
     is_given_up: bool = False
+    """Whether an operator has agreed that a later queue's rows take the place of these."""
 
 
 @dataclass
@@ -69,18 +69,18 @@ class Oracle:
     parts: dict[tuple[str, int], Part] = field(default_factory=dict)
     is_rewound: tuple[str, dict[tuple[str, int], int]] | None = None
     owner: str = ""
-    #: The head row as it is in the table.
     head: Mapping[str, Any] = field(default_factory=dict)
-    #: The partitions of queues that were dropped, with their places.
+    """The head row as it is in the table."""
     former: list[tuple[tuple[str, int], Part]] = field(default_factory=list)
-    #: Queues that were recreated, and that no `rewind` has taken on since.
+    """The partitions of queues that were dropped, with their places."""
     recreated: set[str] = field(default_factory=set)
-    #: Whether the ledger was removed, and no `rewind` has made a new one.
+    """Queues that were recreated, and that no `rewind` has taken on since."""
     is_lost: bool = False
-    #: Whether batch rows of the ledger were removed: tables may stay aside.
+    """Whether the ledger was removed, and no `rewind` has made a new one."""
     is_forgotten: bool = False
-    #: Of an aggregate: its totals, and the rows that it had read, when its state began.
+    """Whether batch rows of the ledger were removed: tables may stay aside."""
     _totals: dict[int, int] = field(default_factory=dict)
+    """Of an aggregate: its totals, and the rows that it had read, when its state began."""
     _read: Counter[int] = field(default_factory=Counter)
 
     @property

@@ -26,8 +26,8 @@ from tests.faults.sequences.world import Form, Op
 from tests.support import mutants
 from ytstream.settings.job_settings import OWN
 
-#: Sequences of one test; the first ones are in `make test-quick`.
 CHUNK, CHUNKS = 55, 8
+"""Sequences of one test; the first ones are in `make test-quick`."""
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,6 @@ def _verify_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     mutants.verify_no_start(monkeypatch)
 
 
-#: The guards that the model has, and those that it has not.
 FIXES = {
     **{g.twin: getattr(mutants, g.twin) for g in GUARDS.values() if g.test == SEQUENCES},
     "verify_no_consumer": _verify_no_consumer,
@@ -92,8 +91,7 @@ FIXES = {
     "move_no_consumer": _move_no_consumer,
     "tell_no_move": mutants.tell_no_move,
 }
-#: Where chance would have to be kind: two drivers are paused, one of them while its table waits, or
-#: rows are trimmed that a job which skips them has not read.
+"""The guards that the model has, and those that it has not."""
 HARD = {
     "plan_behind_the_head": (
         Life(
@@ -149,6 +147,8 @@ HARD = {
         for n in range(16, 40)
     ],
 }
+"""Where chance would have to be kind: two drivers are paused, one of them while its table waits, or
+rows are trimmed that a job which skips them has not read."""
 
 
 @pytest.mark.slow

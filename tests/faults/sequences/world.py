@@ -26,19 +26,19 @@ from ytstream.settings.job_settings import OWN, SPYT, Settings
 
 ROOT = "//home/job"
 QUEUES = (f"{ROOT}/queue-0", f"{ROOT}/queue-1")
-#: Processes beside the newest one that are paused, or went on.
 MOST_OTHERS = 2
-#: Seconds after which the master transaction of a process that is gone has expired.
+"""Processes beside the newest one that are paused, or went on."""
 LONGEST_TRANSACTION = 16.0
-#: A process starts again so often at the end of a sequence before it counts as stuck.
+"""Seconds after which the master transaction of a process that is gone has expired."""
 MOST_STARTS = 12
+"""A process starts again so often at the end of a sequence before it counts as stuck."""
 
 
-#: What is known to break a promise, and left out of random sequences until it is fixed.
 UNFIXED: Mapping[str, str] = {
     "recreate beside an older driver": "a driver that was paused before it read writes rows of the "
     "recreated queue over those of its successor, before the audit ends its batch",
 }
+"""What is known to break a promise, and left out of random sequences until it is fixed."""
 
 
 class Form(NamedTuple):
@@ -50,10 +50,10 @@ class Form(NamedTuple):
     start_from: str = "earliest"
     on_data_loss: str = "fail"
     queues: int = 2
-    #: Rows of one partition that a batch reads at most.
     most_rows: int = 3
-    #: What its processes run on; None: each one takes the other connector than the one before.
+    """Rows of one partition that a batch reads at most."""
     connector: str | None = SPYT
+    """What its processes run on; None: each one takes the other connector than the one before."""
 
     @property
     def name(self) -> str:
@@ -113,8 +113,8 @@ class World:
     """The cluster, the job as it is declared now, its processes, and what must come of it."""
 
     form: Form
-    #: Parts of operations that are left out.
     without: Collection[str] = ()
+    """Parts of operations that are left out."""
     cluster: Cluster = field(default_factory=Cluster)
     driver: Driver | None = None
     others: list[Driver] = field(default_factory=list)
@@ -122,14 +122,14 @@ class World:
     queues: tuple[str, ...] = ()
     on_data_loss: str = "fail"
     oracle: Oracle = field(init=False)
-    #: Whether the newest process was disturbed since its start: only then may it fail.
     is_disturbed: bool = False
-    #: What happened, a line for each operation.
+    """Whether the newest process was disturbed since its start: only then may it fail."""
     told: list[str] = field(default_factory=list)
-    #: Why the last start or command was refused.
+    """What happened, a line for each operation."""
     _refused: ErrorCode | None = None
-    #: Ends the paths of outputs: new ones keep the rows of a queue that was recreated.
+    """Why the last start or command was refused."""
     _generation: str = ""
+    """Ends the paths of outputs: new ones keep the rows of a queue that was recreated."""
     _ids: int = 0
     _processes: int = 0
 
@@ -607,7 +607,6 @@ class World:
             raise WrongError(problem)
 
 
-#: A refusal, and the operation by which an operator goes on.
 REMEDIES: dict[ErrorCode, tuple[str, int]] = {
     ErrorCode.JOB_CHANGED: ("migrate", 0),
     ErrorCode.QUEUE_REMOVED: ("migrate", 0),
@@ -615,3 +614,4 @@ REMEDIES: dict[ErrorCode, tuple[str, int]] = {
     ErrorCode.HEAD_LOST: ("rewind", 0),
     ErrorCode.ROWS_TRIMMED: ("data_loss", 1),
 }
+"""A refusal, and the operation by which an operator goes on."""

@@ -27,12 +27,12 @@ from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.variants import Variant
 from tests.faults.sweep.worker import HISTORY
 
-#: Seconds of one core, measured: a case by whether it has state, and the recording of a variant.
 _CASE, _RECORDING = {False: 1.5, True: 3.5}, 8.0
-#: Of cases that wait.
+"""Seconds of one core, measured: a case by whether it has state, and the recording of a variant."""
 _WAITING = {cases.AWAY_LONG: 30.0, cases.FULL_LONG: 65.0}
-#: So many cases of a sample are of one variant, which costs a recording.
+"""Of cases that wait."""
 _OF_A_VARIANT = 20
+"""So many cases of a sample are of one variant, which costs a recording."""
 console = Console(width=150, highlight=False, markup=False)
 
 

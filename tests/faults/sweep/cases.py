@@ -35,28 +35,27 @@ POINTS = Path(__file__).with_name("points.json")
 
 KILLED_BEFORE, KILLED_AFTER = "killed-before", "killed-after"
 KILLS = (KILLED_BEFORE, KILLED_AFTER)
-#: Of requests that tasks send side by side, the first one is the only one that is not applied.
 OVERTAKEN = "overtaken"
-#: What a request meets, and the driver lives on.
+"""Of requests that tasks send side by side, the first one is the only one that is not applied."""
 REFUSED, DROPPED, LOST_REPLY = "refused", "dropped", "lost-reply"
+"""What a request meets, and the driver lives on."""
 PAUSED, GONE, CLOCK, AWAY = "paused", "transaction-gone", "clock-60-s", "cluster-away"
 SLOW, PROXY, FULL_DISK = "slow", "proxy-restarts", "disk-full"
 REMOUNTED, RESHARDED, ALTERED = "remounted", "resharded", "altered"
-#: What happens to the cluster, or to the output, while a request is under way.
 OF_CLUSTER = (AWAY, SLOW, PROXY, FULL_DISK)
+"""What happens to the cluster, or to the output, while a request is under way."""
 OF_TABLE = (REMOUNTED, RESHARDED, ALTERED)
-#: What a cluster does that stumbles; a job with state meets it at each class of its requests.
 AWAY_LONG, FULL_LONG, TOKEN = "cluster-away-600-s", "disk-full-60-s", "token-expired"
+"""What a cluster does that stumbles; a job with state meets it at each class of its requests."""
 STUMBLES = (REFUSED, DROPPED, LOST_REPLY, AWAY, AWAY_LONG, FULL_LONG, TOKEN)
-#: After these a job has to end, with this code. Whatever else ends it counts against it.
 MUST_END: Mapping[str, tuple[ErrorCode, str]] = {
     TOKEN: (ErrorCode.TOKEN, "only a person can renew a token"),
 }
-#: When a commit whose connection broke is applied, in the life after it.
+"""After these a job has to end, with this code. Whatever else ends it counts against it."""
 LATE = ("late-before-raise", "late-raised", "late-in-start", "late-begun", "late-first-batch")
+"""When a commit whose connection broke is applied, in the life after it."""
 THEN = "+"
 
-#: What is said of each fault, in the order of the page.
 FAULTS: Mapping[str, str] = {
     KILLED_BEFORE: "the driver is killed before the request",
     KILLED_AFTER: "the driver is killed once the request is applied",
@@ -85,7 +84,7 @@ FAULTS: Mapping[str, str] = {
     LATE[3]: "the commit is applied once the next start is committed",
     LATE[4]: "the commit is applied once the next batch is committed",
 }
-#: Variants that meet every fault; the others meet kills alone.
+"""What is said of each fault, in the order of the page."""
 FULL = frozenset(
     {
         "transactional-window-1",
@@ -97,38 +96,40 @@ FULL = frozenset(
         ),
     }
 )  # fmt: skip
-#: Places in which a driver that lives meets a fault: each step of a start, and a batch between two.
+"""Variants that meet every fault; the others meet kills alone."""
 _LIVE = ("start-raise", "start-begin", "start-open", "middle", "rowless", "restart-begin")
+"""Places in which a driver that lives meets a fault: each step of a start, and a batch between two.
+"""
 _READS = ("start-raise", "start-open", "middle")
-#: Where the states of processing types differ, and those of the two connectors. The steps of a
-#: start are the same for all that have state: they are played in FULL.
 _OF_STATES = ("middle",)
+"""Where the states of processing types differ, and those of the two connectors. The steps of a
+start are the same for all that have state: they are played in FULL."""
 _OF_LISTINGS = ("middle", "again", "restart-open")
-#: Before it has raised the epoch, a driver that comes back may raise it freely.
 _PAUSED = ("start-begin", "start-open", "middle")
+"""Before it has raised the epoch, a driver that comes back may raise it freely."""
 _GONE = ("start-begin", "middle")
-#: What tasks write: the objects of their requests begin so.
 _OF_TASKS = ("output", "rejected", "checkpoint/N/state/N/", "checkpoint/state/N/")
-#: Where the first of two faults kills: method and object of a request of the middle batch.
+"""What tasks write: the objects of their requests begin so."""
 FIRST = (
     ("ModifyRows", "output", KILLED_AFTER),
     ("CommitTransaction", "ledger", KILLED_BEFORE),
     ("CommitTransaction", "ledger", KILLED_AFTER),
 )
+"""Where the first of two faults kills: method and object of a request of the middle batch."""
 _STARTS = ("restart-raise", "restart-begin", "restart-open")
-#: What an object is for a class: a kind of files of a checkpoint, or a node with its attributes.
 _FILES = re.compile(r"(?:checkpoint/N/)?(state/.*_metadata|[^/@]+)")
-#: The folder of all variants: an object of the variant itself has a name without it.
+"""What an object is for a class: a kind of files of a checkpoint, or a node with its attributes."""
 _FOREIGN = "home/"
+"""The folder of all variants: an object of the variant itself has a name without it."""
 _STEPS = (*_STARTS, *(name.removeprefix("re") for name in _STARTS))
-#: The listing has no ledger: its batch is over with an entry of Spark's log and a commit of SPYT's.
-#: Its rows are in a transaction until then, or each write of them is.
 FIRST_OF_LISTINGS = {
     "transactional": (
         ("MoveNode", "checkpoint/commits/N", KILLED_AFTER),
         ("CommitTransaction", "consumer", KILLED_AFTER),
     ),
 }
+"""The listing has no ledger: its batch is over with an entry of Spark's log and a commit of SPYT's.
+Its rows are in a transaction until then, or each write of them is."""
 _OF_OTHERS = (FIRST[0], ("MoveNode", "checkpoint/commits/N", KILLED_AFTER))
 
 
@@ -137,11 +138,11 @@ class Case:
     """One history: a fault at a point, and what the job makes of it."""
 
     variant: Variant
-    #: The point's name.
     point: str
+    """The point's name."""
     fault: str
-    #: Of two faults in a row: the point of the start after the first one.
     second: str = ""
+    """Of two faults in a row: the point of the start after the first one."""
 
     @property
     def name(self) -> str:

@@ -12,7 +12,6 @@ from tests.faults.sweep.play import VERDICTS
 from tests.faults.sweep.results import CONTROL, Line
 from tests.faults.sweep.variants import JOBS, LISTINGS
 
-#: Columns of the table: a short name, and the faults that it counts.
 GROUPS: Mapping[str, Sequence[str]] = {
     "killed before": (cases.KILLED_BEFORE,),
     "killed after": (cases.KILLED_AFTER,),
@@ -28,6 +27,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "cluster away": (*cases.OF_CLUSTER, cases.AWAY_LONG, cases.FULL_LONG),
     "output remounted": cases.OF_TABLE,
 }
+"""Columns of the table: a short name, and the faults that it counts."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Cell:
     stalled: int = 0
     missed: int = 0
     failed: int = 0
-    #: Rows that are still in the queue of a case that stalled or ended.
     waiting: int = 0
-    #: Cases in which the job ended, and nobody starts it again.
+    """Rows that are still in the queue of a case that stalled or ended."""
     ended: int = 0
+    """Cases in which the job ended, and nobody starts it again."""
 
 
 def cell_of(lines: Iterable[Line]) -> Cell:
@@ -85,8 +85,8 @@ def control(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
     return table([line for line in lines if line.of.startswith(CONTROL)])
 
 
-#: What tally() shows of each group.
 TALLIED = ("cases", *VERDICTS, "lost", "repeated", "waiting", "worst, s", "failures")
+"""What tally() shows of each group."""
 
 
 def tally(lines: Sequence[Line], by: str = "fault") -> list[tuple[str, ...]]:

@@ -19,22 +19,22 @@ from tests.support.fault_rules import Request, add_fault
 from tests.support.remounts import Change, nothing, one_more_column, one_more_tablet, remount
 from ytstream.recovery.lock import LOCK_SECONDS
 
-#: The longest life of a transaction: SPYT's.
 _TRANSACTION_SECONDS = 310
+"""The longest life of a transaction: SPYT's."""
 _AWAY_SECONDS, _FULL_SECONDS = 1.5, 60.0
-#: A long absence, and the times that a driver finds the cluster away until it only waits.
 _ABSENT_SECONDS, _ROUNDS = 600.0, 3
+"""A long absence, and the times that a driver finds the cluster away until it only waits."""
 _SLOW_SECONDS = 6.0
-#: How long a fault may take to come; a start on a busy machine is slow.
 _HIT_SECONDS = 180.0 * SLOWER
-#: How long a request may take that is applied, and gets no reply.
+"""How long a fault may take to come; a start on a busy machine is slow."""
 _JOURNAL_SECONDS = 5.0 * SLOWER
-#: How long a listing may take to end after its commit was lost.
+"""How long a request may take that is applied, and gets no reply."""
 _LISTING_SECONDS = 10.0
-#: When no request came for so long, the tasks that are not held back are done.
+"""How long a listing may take to end after its commit was lost."""
 _QUIET_SECONDS = 1.0
-#: Makes a fault happen at a point; returns the output's rows before the case.
+"""When no request came for so long, the tasks that are not held back are done."""
 Cause = Callable[[Play, Point, Recorded], int]
+"""Makes a fault happen at a point; returns the output's rows before the case."""
 
 
 def cause_of(fault: str) -> Cause:
@@ -173,8 +173,8 @@ def _order(fault: str, method: str) -> Mapping[str, Any]:
 
 
 _OF_SPACE = (cases.FULL_DISK, cases.FULL_LONG)
-#: The HTTP proxy names the RPC proxies to everybody (TContext::TryParseUser, server/http_proxy).
 _FOR_EVERYBODY = "discover_proxies"
+"""The HTTP proxy names the RPC proxies to everybody (TContext::TryParseUser, server/http_proxy)."""
 
 
 def _lasting(play: Play, fault: str) -> Sequence[Mapping[str, Any]]:
@@ -335,8 +335,8 @@ def _remounted(change: Change) -> Callable[[Play, Fault], None]:
     return happened
 
 
-#: When a late commit is applied: behind so many commits of the ledger in the next life.
 _MOMENTS = {"late-raised": 1, "late-begun": 2, "late-first-batch": 3}
+"""When a late commit is applied: behind so many commits of the ledger in the next life."""
 
 
 def _late(play: Play, rule: Fault) -> None:

@@ -24,8 +24,8 @@ from ytstream.provisioning import job_objects
 from ytstream_tools.demo.demo_tables import fill_reference
 from ytstream_tools.demo.job_sample import Sample
 
-#: Rows of one partition in a batch; a task makes two writes of them.
 PARTITION_ROWS, WRITE_ROWS, PARTITIONS = 20, 12, 2
+"""Rows of one partition in a batch; a task makes two writes of them."""
 TRIGGER_SECONDS = 0.1
 _OF_LOCAL_CHECKPOINTS = (
     "spark.sql.streaming.checkpointFileManagerClass",

@@ -27,12 +27,12 @@ from tests.faults.sweep.worker import READY, RECORDED, RESULT
 from tests.support.project import ROOT
 from tools import proof
 
-#: So long a worker may take to start, to record, and for a case.
 START_SECONDS, RECORD_SECONDS, CASE_SECONDS = 600.0 * SLOWER, 1200.0 * SLOWER, 900.0 * SLOWER
-#: A JVM that has played so many cases is replaced.
+"""So long a worker may take to start, to record, and for a case."""
 MOST_CASES = 300
-#: Recordings of a variant that failed, before it is left.
+"""A JVM that has played so many cases is replaced."""
 MOST_FAILURES = 3
+"""Recordings of a variant that failed, before it is left."""
 
 
 @dataclass
@@ -40,10 +40,10 @@ class Board:
     """What is left to play, by variant; lanes take from it."""
 
     waiting: dict[str, list[Case]]
-    #: Why cases were not played.
     problems: list[str] = field(default_factory=list)
-    #: The variant that each lane is at.
+    """Why cases were not played."""
     _at: dict[int, str] = field(default_factory=dict)
+    """The variant that each lane is at."""
     _failures: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -26,16 +26,16 @@ from ytstream.log import Event
 from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner, supervise
 
-#: Pauses after failures: the proof has many of them.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
-#: How many times slower than alone this machine is, since other work runs on it: every limit of
-#: time is so much longer.
+"""Pauses after failures: the proof has many of them."""
 SLOWER = float(os.environ.get("SLOWER", "1"))
-#: Rows that are in no batch after so long are stalled: those of a job and of the listing alike.
+"""How many times slower than alone this machine is, since other work runs on it: every limit of
+time is so much longer."""
 PATIENCE = 180.0 * SLOWER
+"""Rows that are in no batch after so long are stalled: those of a job and of the listing alike."""
 _POLL = 0.05
-#: Between two looks at the ledger and the queues, each of which costs as much as a small batch.
 LOOK_SECONDS = 0.75
+"""Between two looks at the ledger and the queues, each of which costs as much as a small batch."""
 
 
 class StalledError(Exception):
@@ -63,12 +63,12 @@ class Life:
 
     context: JobContext
     spark: SparkSession
-    #: What has ended it by itself: a refusal, or the failures that the supervisor allows.
     error: BaseException | None = None
-    #: Failures that the supervisor has counted, which `most_failures` limits.
+    """What has ended it by itself: a refusal, or the failures that the supervisor allows."""
     failures: int = 0
-    #: Times that it found the cluster away.
+    """Failures that the supervisor has counted, which `most_failures` limits."""
     outages: int = 0
+    """Times that it found the cluster away."""
     _stop: StopSignal = field(default_factory=StopSignal)
     _thread: threading.Thread | None = None
 

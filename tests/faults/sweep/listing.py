@@ -20,11 +20,11 @@ from ytstream.ledger import positions
 from ytstream.recovery import spark_logs
 
 _POLL_SECONDS = 0.1
-#: What SPYT calls the position of a row, and what the output's key calls it.
 _POSITION = {
     "__spyt_streaming_src_tablet_index": "tablet_index",
     "__spyt_streaming_src_row_index": "row_index",
 }
+"""What SPYT calls the position of a row, and what the output's key calls it."""
 
 
 class ListingLife(Life):

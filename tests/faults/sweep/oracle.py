@@ -22,18 +22,18 @@ T = TypeVar("T")
 class Verdict:
     """What the tables say of one history, over all outputs."""
 
-    #: Expected rows that are in no table, although the queue was read to its end.
     lost: int = 0
-    #: Expected rows that are in no table, and still in the queue.
+    """Expected rows that are in no table, although the queue was read to its end."""
     waiting: int = 0
-    #: Rows that are there more often than expected, or are not expected at all.
+    """Expected rows that are in no table, and still in the queue."""
     repeated: int = 0
-    #: Of these, the ones that are not expected at all: no guarantee allows them.
+    """Rows that are there more often than expected, or are not expected at all."""
     wrong: int = 0
-    #: The first rows of both kinds.
+    """Of these, the ones that are not expected at all: no guarantee allows them."""
     examples: tuple[str, ...] = ()
-    #: Rows of each output that the tables hold.
+    """The first rows of both kinds."""
     rows: Mapping[str, int] = field(default_factory=dict)
+    """Rows of each output that the tables hold."""
 
 
 def batches_of(

@@ -21,8 +21,8 @@ from tests.support.project import ROOT
 from tools import proof
 
 PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
-#: The first rules by which a job can end for good.
 _TELLS_ENDS = 2
+"""The first rules by which a job can end for good."""
 
 _SAID = Path(__file__).with_name("said.txt").read_text(encoding="utf-8")
 _PARTS = re.split(r"^<!-- ([A-Z_]+) -->$", _SAID, flags=re.MULTILINE)
@@ -33,8 +33,8 @@ def words(name: str) -> str:
     return _PARTS[_PARTS.index(name) + 1].strip("\n")
 
 
-#: Most tests of the table of fixes are below.
 _TESTS = "packages/ytstream/tests/"
+"""Most tests of the table of fixes are below."""
 
 
 def page(found: Summary) -> str:

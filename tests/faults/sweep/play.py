@@ -20,10 +20,10 @@ from ytstream.ledger import positions
 
 HELD, FAILED, MISSED, STALLED, ENDED = "held", "failed", "missed", "stalled", "ended"
 VERDICTS = (HELD, FAILED, MISSED, STALLED, ENDED)
-#: What counts against a job.
 NOT_HELD = (FAILED, STALLED, ENDED)
-#: A case whose rows were all in a batch by then had nothing to recover.
+"""What counts against a job."""
 _AT_ONCE = 0.1
+"""A case whose rows were all in a batch by then had nothing to recover."""
 _MOVES = ("AdvanceConsumer", "advance_queue_consumer")
 
 
@@ -33,20 +33,20 @@ class Result:
 
     verdict: str
     tables: oracle.Verdict = field(default_factory=oracle.Verdict)
-    #: What a person has to know: why it was missed, where it stalls.
     said: str = ""
-    #: Drivers that were started after the first fault.
+    """What a person has to know: why it was missed, where it stalls."""
     starts: int = 0
-    #: Failures that the drivers have counted: `most_failures` of them end a job.
+    """Drivers that were started after the first fault."""
     failures: int = 0
-    #: Rows that were written again under the key of an idempotent output, which hides them.
+    """Failures that the drivers have counted: `most_failures` of them end a job."""
     rewritten: int = 0
-    #: Seconds from the fault until every row was in a batch.
+    """Rows that were written again under the key of an idempotent output, which hides them."""
     recovered: float = 0.0
-    #: Seconds from the end of the fault until the next batch was committed.
+    """Seconds from the fault until every row was in a batch."""
     resumed: float = 0.0
-    #: The history: rows that went in, requests, rows that were read.
+    """Seconds from the end of the fault until the next batch was committed."""
     sent: Sequence[oracle.Row] = ()
+    """The history: rows that went in, requests, rows that were read."""
     journal: Sequence[Entry] = ()
     found: Mapping[str, Counter[str]] = field(default_factory=dict)
 

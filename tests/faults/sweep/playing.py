@@ -21,14 +21,15 @@ from tests.faults.sweep.scene import SEED, Scene
 from ytstream.errors import code_of
 from ytstream.errors.error_codes import ErrorCode
 
-#: Rows that follow once the fault is over: they show that the job goes on. Of a batch of its own.
 _FOLLOWING, _FOLLOWING_BATCH = 20, 90
-#: A production queue gets rows all the time: so many come so often while a driver is waited for,
-#: but for the last third of the patience: who keeps up with them has read all of them then.
+"""Rows that follow once the fault is over: they show that the job goes on. Of a batch of its own.
+"""
 ARRIVAL_SECONDS, _ARRIVING, _ARRIVING_SEED = 5.0, 6, 100
+"""A production queue gets rows all the time: so many come so often while a driver is waited for,
+but for the last third of the patience: who keeps up with them has read all of them then."""
 _ARRIVING_SECONDS = 120.0
-#: Between two attempts of a driver, as YTsaurus starts them.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
+"""Between two attempts of a driver, as YTsaurus starts them."""
 _END_SECONDS = 30.0
 
 
@@ -45,10 +46,10 @@ class Play:
     sent: list[dict[str, Any]] = field(default_factory=list)
     lives: list[Life] = field(default_factory=list)
     arrivals: int = 0
-    #: When the fault happened.
     since: float = field(default_factory=time.monotonic)
-    #: When it was over, by the clock of the journal; None: at once.
+    """When the fault happened."""
     over: float | None = None
+    """When it was over, by the clock of the journal; None: at once."""
 
     # -- drivers
 

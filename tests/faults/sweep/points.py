@@ -14,7 +14,6 @@ from typing import Any
 
 from minicluster.client import Entry
 
-#: Requests that change the cluster, or may. Others only read.
 WRITES = frozenset(
     {
         "StartTransaction", "ModifyRows", "CommitTransaction", "AdvanceConsumer", "CreateNode",
@@ -25,15 +24,16 @@ WRITES = frozenset(
         "insert_rows", "delete_rows", "concatenate", "abort_transaction", "abort_tx",
     }
 )  # fmt: skip
+"""Requests that change the cluster, or may. Others only read."""
 COMMITS = frozenset({"CommitTransaction", "commit_transaction", "commit_tx"})
 STARTS = frozenset({"StartTransaction", "start_transaction", "start_tx"})
-#: Not of the driver's work: connections, and the beat that keeps transactions alive.
 _IGNORED = frozenset({"Discover", "PingTransaction", "ping_transaction", "ping_tx", "hosts"})
+"""Not of the driver's work: connections, and the beat that keeps transactions alive."""
 NOTHING = "nothing"
 LAST, MIDDLE = "last", "middle"
 _KEPT = ("place", "method", "object", "is_write", "in_transaction", "after")
-#: What threads beside the batch read in any place, at times of their own: the watch, and `stop`.
 _BESIDE = frozenset({"select_rows", "get_tablet_infos"})
+"""What threads beside the batch read in any place, at times of their own: the watch, and `stop`."""
 _TABLE = re.compile(r"from \[([^]]+)\]")
 _QUEUE_PARTITIONS = "@queue_partitions"
 
@@ -45,22 +45,22 @@ class Point:
     place: str
     method: str
     object: str
-    #: Which one of its class in its place: "first", "last" where there are several, "middle" where
-    #: there are more.
     which: str
-    #: Whether the cluster may be changed by it.
+    """Which one of its class in its place: "first", "last" where there are several, "middle" where
+    there are more."""
     is_write: bool
-    #: Whether it is in a transaction, which may be gone.
+    """Whether the cluster may be changed by it."""
     in_transaction: bool
-    #: How a rule finds it: after so many borders of the life, behind so many that match.
+    """Whether it is in a transaction, which may be gone."""
     commits: int
+    """How a rule finds it: after so many borders of the life, behind so many that match."""
     skip: int
     where: Mapping[str, Any] = field(default_factory=dict)
-    #: Its number in the journal of the recording.
     n: int = 0
-    #: The point that writes next before it, if no other request that may write lies between them:
-    #: a driver that is killed before this one leaves what one leaves that is killed after that one.
+    """Its number in the journal of the recording."""
     after: str = ""
+    """The point that writes next before it, if no other request that may write lies between them: a
+    driver that is killed before this one leaves what one leaves that is killed after that one."""
 
     @property
     def name(self) -> str:
@@ -74,8 +74,8 @@ class Point:
         return {key: found[key] for key in _KEPT}
 
 
-#: What parts a life of the listing, which has no ledger: it plans a batch.
 _PLANNED = "checkpoint/offsets/N"
+"""What parts a life of the listing, which has no ledger: it plans a batch."""
 
 
 def is_border(entry: Entry, name: str, *, is_listing: bool) -> bool:

@@ -30,8 +30,8 @@ from ytstream.spark.jvm_process import explained_jvm, leave_if_hung
 from ytstream_tools.demo.job_process import running
 
 LOG = ROOT / "build" / "proof" / "processes.log"
-#: A start of Spark, on a machine that may have other work.
 _SECONDS = 300.0
+"""A start of Spark, on a machine that may have other work."""
 
 
 def main(variant: str, proxy: str) -> int:

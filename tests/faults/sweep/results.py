@@ -12,10 +12,10 @@ from tests.support.project import ROOT
 from tools import proof
 
 BUILD = ROOT / proof.BUILD
-#: Of the runtime that is checked out: a change of it begins another file.
 RESULTS = BUILD / proof.results_of(proof.runtime())
-#: What results are of: the job, or the listing of SPYT's documentation in a mode.
+"""Of the runtime that is checked out: a change of it begins another file."""
 PROOF, CONTROL = "proof", "documented "
+"""What results are of: the job, or the listing of SPYT's documentation in a mode."""
 
 
 def of(case: str) -> str:
@@ -37,21 +37,21 @@ class Line:
     seconds: float
     seed: int
     commit: str
-    #: "proof", or the name of a mode of SPYT's documentation.
     of: str = PROOF
+    """"proof", or the name of a mode of SPYT's documentation."""
     starts: int = 0
-    #: Seconds from the fault until every row was in a batch.
     recovered: float = 0.0
+    """Seconds from the fault until every row was in a batch."""
     rewritten: int = 0
     said: str = ""
-    #: Rows of a case that stalled or ended, and are still in the queue.
     waiting: int = 0
-    #: Failures that its drivers have counted.
+    """Rows of a case that stalled or ended, and are still in the queue."""
     failures: int = 0
-    #: Seconds from the end of the fault until the next batch was committed.
+    """Failures that its drivers have counted."""
     resumed: float = 0.0
-    #: The rules that it was judged by.
+    """Seconds from the end of the fault until the next batch was committed."""
     judge: int = 1
+    """The rules that it was judged by."""
 
     @property
     def variant(self) -> str:

@@ -25,28 +25,28 @@ from ytstream.job import JobContext
 from ytstream_tools.demo import crash_scenario
 from ytstream_tools.demo.job_sample import Sample
 
-#: Micro-batches that wait for the first life, and for the second one.
 WAITING, MORE = 3, 1
+"""Micro-batches that wait for the first life, and for the second one."""
 BATCH_ROWS = PARTITION_ROWS * PARTITIONS
-#: Of the seed of a recording: all rows of a run come from it.
 SEED = 31
+"""Of the seed of a recording: all rows of a run come from it."""
 _BATCHES = ("first", "middle", "last")
-#: How long a batch without rows may take to follow the last one with rows.
 _ROWLESS_SECONDS = 3.0 * SLOWER
+"""How long a batch without rows may take to follow the last one with rows."""
 _LISTING_START_SECONDS = 20.0
-#: A recording that takes long shows nothing but a busy machine.
 _RECORDING_SECONDS = 500.0 * SLOWER
+"""A recording that takes long shows nothing but a busy machine."""
 
 
 @dataclass
 class Recorded:
     """One life of the recording."""
 
-    #: The state that it starts with, and the rows that were in the queues then.
     base: str
+    """The state that it starts with, and the rows that were in the queues then."""
     sent: list[dict[str, Any]]
-    #: Where the states after its requests are.
     folder: Path
+    """Where the states after its requests are."""
     points: list[Point] = field(default_factory=list)
 
 
@@ -60,8 +60,8 @@ class Scene:
     sample: Sample
     folder: Path
     lives: dict[str, Recorded] = field(default_factory=dict)
-    #: Starts after a kill, for second faults: by the first fault.
     recoveries: dict[str, Recorded] = field(default_factory=dict)
+    """Starts after a kill, for second faults: by the first fault."""
 
     @property
     def control(self) -> Client:

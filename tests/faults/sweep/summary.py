@@ -20,8 +20,8 @@ from tests.support.project import ROOT
 from tools import proof
 
 SUMMARY = ROOT / proof.SUMMARY
-#: Cases that are named on the page.
 _MOST = 20
+"""Cases that are named on the page."""
 _TABLES = ("table", "control")
 Table = Mapping[str, Mapping[str, Cell]]
 
@@ -30,25 +30,25 @@ Table = Mapping[str, Mapping[str, Cell]]
 class Summary:
     """The figures of the page."""
 
-    #: The digest of the runtime.
     runtime: str
+    """The digest of the runtime."""
     sha256: str
     commits: Mapping[str, int]
     seeds: Sequence[int]
     machine: Mapping[str, str]
-    #: Cases that there are, and of them those without a result.
     cases: int
+    """Cases that there are, and of them those without a result."""
     left: int
     table: Table
     control: Table
-    #: Median and worst seconds to recover, by group of faults.
     recovery: Mapping[str, Sequence[float]]
-    #: Cases and rows that were written again under a key.
+    """Median and worst seconds to recover, by group of faults."""
     rewritten: Sequence[int]
-    #: Verdict, case and message.
+    """Cases and rows that were written again under a key."""
     not_held: Sequence[Sequence[str]] = ()
-    #: The oldest rules that a case was judged by.
+    """Verdict, case and message."""
     judge: int = 1
+    """The oldest rules that a case was judged by."""
 
 
 def summary(

@@ -49,8 +49,8 @@ class _Scene:
 
     variant: Variant
     is_drained: Callable[[], bool]
-    #: What ends each driver at once.
     error: BaseException | None = None
+    """What ends each driver at once."""
     put_into: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

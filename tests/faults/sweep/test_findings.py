@@ -18,14 +18,14 @@ PAGE = (FOLDER / "README.md").read_text()
 SAID = {name: [said] for name, said in re.findall(r"^\| `(\w+\.py)` \|.*\| `(.*)` \|$", PAGE, re.M)}
 for name, said in re.findall(r"^`(\w+\.py)` then .*: `(.*)`\.$", PAGE, re.M):
     SAID[name].append(said)
-#: What a machine without a name needs; a script has what SPYT needs.
 LOCAL = (
     "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1 "
     "--conf spark.driver.port=0 --conf spark.blockManager.port=0 --conf spark.ui.enabled=false"
 )
+"""What a machine without a name needs; a script has what SPYT needs."""
 
-#: SPYT and the client look for it in the home otherwise.
 TOKEN = {"YT_TOKEN": "any", "YT_SECURE_VAULT_YT_TOKEN": "any"}
+"""SPYT and the client look for it in the home otherwise."""
 
 
 @pytest.mark.parametrize("name", ["loss.py", "stall.py", "repeats.py"])

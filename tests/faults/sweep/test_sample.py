@@ -79,7 +79,6 @@ def _head_apart(patch: pytest.MonkeyPatch, scene: Scene) -> None:
     mutants.write_the_head_apart(patch, stream)
 
 
-#: A case of the sweep, and what takes out the fix without which it breaks.
 WITHOUT: Mapping[str, Callable[[pytest.MonkeyPatch, Scene], None]] = {
     "transactional-map-1:middle:AdvanceConsumer.consumer:refused": _head_apart,
     "transactional-map-1:middle:CommitTransaction.ledger:late-in-start": (
@@ -92,8 +91,9 @@ WITHOUT: Mapping[str, Callable[[pytest.MonkeyPatch, Scene], None]] = {
         lambda patch, _: mutants.repair_no_folder(patch)
     ),
 }
-#: A case that breaks often stalls.
+"""A case of the sweep, and what takes out the fix without which it breaks."""
 PATIENCE = 60.0
+"""A case that breaks often stalls."""
 
 
 @pytest.mark.journey
@@ -109,13 +109,13 @@ def test_a_case_breaks_without_a_fix(
     assert play(case, scene).verdict in NOT_HELD
 
 
-#: Kills of a start and of a batch, with state and without.
 KILLS = (
     "transactional-map-1:start-begin:CommitTransaction.ledger:killed-after",
     "transactional-map-1:middle:ModifyRows.output~last:killed-before",
     "transactional-window-1:middle:CommitTransaction.ledger:killed-before",
     "transactional-window-1:middle:CommitTransaction.ledger:killed-after",
 )
+"""Kills of a start and of a batch, with state and without."""
 
 
 @pytest.mark.journey
@@ -128,7 +128,6 @@ def test_a_process_that_is_killed_leaves_what_was_recorded(scene_of: SceneOf, na
     assert told == [(HELD, 0, 0, "")] * 2
 
 
-#: What once ended the job with the advice to drop its state.
 STUMBLES = (
     "transactional-window-1:middle:WriteFile.checkpoint/N/state/N/N/tmp:refused",
     "transactional-window-1:middle:WriteFile.checkpoint/N/state/N/N/tmp~last:dropped",
@@ -139,6 +138,7 @@ STUMBLES = (
     "transactional-window-1:middle:CommitTransaction.ledger:disk-full-60-s",
     "transactional-aggregate-1:middle:WriteFile.checkpoint/N/state/N/N/tmp:dropped",
 )
+"""What once ended the job with the advice to drop its state."""
 
 
 @pytest.mark.journey

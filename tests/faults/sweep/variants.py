@@ -18,12 +18,12 @@ class Variant(NamedTuple):
     guarantee: str
     processing: str
     queues: int = 1
-    #: Whether it is the control: the listing of SPYT's documentation, in the mode `guarantee`.
     is_listing: bool = False
-    #: Whose reader and writer the job runs on. The listing has SPYT's.
+    """Whether it is the control: the listing of SPYT's documentation, in the mode `guarantee`."""
     connector: str = OWN
-    #: Where Spark keeps the state of a job that has one.
+    """Whose reader and writer the job runs on. The listing has SPYT's."""
     store: str = ROCKSDB
+    """Where Spark keeps the state of a job that has one."""
 
     @property
     def name(self) -> str:
@@ -50,8 +50,6 @@ class Variant(NamedTuple):
         return minutes * MINUTE_US
 
 
-#: All that the template offers, with one queue and with two, on both connectors. SPYT's does not
-#: add to totals in a table.
 VARIANTS = (
     *(
         Variant(guarantee, processing, queues, connector=connector)
@@ -59,14 +57,16 @@ VARIANTS = (
     ),
     *(Variant("transactional", TOTALS, queues) for queues in (1, 2)),
 )
-#: Jobs with state that meet what a cluster does that stumbles: on both stores and both connectors.
+"""All that the template offers, with one queue and with two, on both connectors. SPYT's does not
+add to totals in a table."""
 STUMBLING = tuple(
     Variant("transactional", processing, connector=connector, store=store)
     for processing, store, connector in product(STATEFUL, (ROCKSDB, MEMORY), (OWN, SPYT))
 )
-#: All jobs.
+"""Jobs with state that meet what a cluster does that stumbles: on both stores and both connectors.
+"""
 JOBS = tuple(dict.fromkeys((*VARIANTS, *STUMBLING)))
-#: The control: SPYT's page has a listing for each mode, and Spark's functions run in it.
+"""All jobs."""
 LISTINGS = tuple(
     Variant(guarantee, processing, queues, is_listing=True)
     for guarantee, processing, queues in (
@@ -74,6 +74,7 @@ LISTINGS = tuple(
         *product(("transactional", "at_least_once"), ("window", "deduplicate"), (1,)),
     )
 )
+"""The control: SPYT's page has a listing for each mode, and Spark's functions run in it."""
 
 
 def variant_of(name: str) -> Variant:

@@ -22,8 +22,8 @@ from tests.support.jvm import submit_args
 from tools import proof
 
 RESULT, READY, RECORDED = "RESULT ", "READY", "RECORDED"
-#: Keep the histories of cases that hold, too.
 HISTORY = "--history"
+"""Keep the histories of cases that hold, too."""
 
 
 def main(folder: Path) -> None:

@@ -22,10 +22,10 @@ class Variant(NamedTuple):
     guarantee: str
     processing: str
     queues: int
-    #: Whether its first output is static.
     is_static: bool = False
-    #: Whether it uploads a snapshot of its state after each batch.
+    """Whether its first output is static."""
     has_snapshots: bool = False
+    """Whether it uploads a snapshot of its state after each batch."""
     spark: str = SPARK
 
     @property
@@ -53,19 +53,18 @@ VARIANTS = (
         for processing in ("map", "window", "deduplicate", "join", "sessions")
     ),
 )
-#: Jobs whose starts are cut off.
 START_VARIANTS = (
     Variant("transactional", "map", 2),
     Variant("transactional", "window", 1),
     Variant("idempotent", "map", 2),
     Variant("at_least_once", "window", 1),
 )
-#: Jobs that are killed while they upload their state.
+"""Jobs whose starts are cut off."""
 UPLOAD_VARIANTS = tuple(
     Variant("transactional", processing, 1, has_snapshots=True)
     for processing in ("window", "deduplicate", "aggregate", "sessions")
 )
-#: Jobs whose micro-batches are tables in a folder, which a reader polls.
+"""Jobs that are killed while they upload their state."""
 STATIC_VARIANTS = (
     Variant("transactional", "map", 1, is_static=True),
     Variant("transactional", "window", 1, is_static=True),
@@ -74,6 +73,7 @@ STATIC_VARIANTS = (
     Variant("idempotent", "map", 2, is_static=True),
     Variant("at_least_once", "map", 1, is_static=True),
 )
+"""Jobs whose micro-batches are tables in a folder, which a reader polls."""
 
 
 @dataclass(frozen=True)
@@ -82,22 +82,23 @@ class Place:
 
     name: str
     steps: tuple[Request, ...]
-    #: Whether a commit that is applied at this place fails, since the head was written meanwhile.
     late_is_refused: bool = False
-    #: What a driver that is killed at this place may leave aside: nothing, a table that the ledger
-    #: names, or one that it does not name (an orphan).
+    """Whether a commit that is applied at this place fails, since the head was written meanwhile.
+    """
     leaves: tuple[Literal["nothing", "an orphan", "a named table"], ...] = ()
+    """What a driver that is killed at this place may leave aside: nothing, a table that the ledger
+    names, or one that it does not name (an orphan)."""
 
 
-#: ``type`` 1: a tablet transaction (ETransactionType).
 OPENED = Request("StartTransaction", {"type": 1})
+"""``type`` 1: a tablet transaction (ETransactionType)."""
 HEAD = Request("ModifyRows", {"path": "{ledger}"})
 COMMIT = Request("CommitTransaction")
 COMMITTED = Request("CommitTransaction", when="after")
-#: Each batch asks for the queue once all outputs are written (audit.verify_queues).
 AUDIT = Request("get", {"path": "{queue}/@"})
-#: Not the next batch: it may be one without rows, which Spark runs to close windows.
+"""Each batch asks for the queue once all outputs are written (audit.verify_queues)."""
 PLANNED = Request("MoveNode", {"destination_path": "*/offsets/*"}, "after", skip=1)
+"""Not the next batch: it may be one without rows, which Spark runs to close windows."""
 
 
 def _second_batch(variant: Variant) -> tuple[Request, ...]:
@@ -139,14 +140,14 @@ def late(variant: Variant) -> Place:
 
 _RAISED = (HEAD, COMMITTED)
 _BEGUN = (*_RAISED, HEAD, COMMITTED)
-#: When it is applied, in the life of the newer driver: that writes the head to raise the epoch, to
-#: begin, and in each batch.
 MOMENTS = (
     Place("before-raise", (HEAD,)),
     Place("raised", _RAISED, late_is_refused=True),
     Place("begun", _BEGUN, late_is_refused=True),
     Place("first-batch", (*_BEGUN, HEAD, COMMITTED), late_is_refused=True),
 )
+"""When it is applied, in the life of the newer driver: that writes the head to raise the epoch, to
+begin, and in each batch."""
 
 
 def _kills(variant: Variant) -> tuple[Place, ...]:
@@ -186,9 +187,6 @@ def _state(method: str, pattern: str, when: Literal["before", "after"] = "after"
     return Request(method, {argument: f"*/state/0/{pattern}"}, when)
 
 
-#: Where the older driver is killed while it uploads state. Spark writes a batch's changes and a
-#: snapshot's list under temporary names and moves them, and the files of a snapshot directly
-#: (RocksDBFileManager). A thread of its own uploads snapshots, in a batch or between two.
 UPLOADS = (
     Place("changes-begun", (PLANNED, _state("WriteFile", "*.changelog*", "before"))),
     Place("changes-written", (PLANNED, _state("WriteFile", "*.changelog*"))),
@@ -197,9 +195,12 @@ UPLOADS = (
     Place("snapshot-list", (PLANNED, _state("WriteFile", "*.zip*"))),
     Place("snapshot-of-one-partition", (PLANNED, _state("MoveNode", "*.zip"))),
 )
+"""Where the older driver is killed while it uploads state. Spark writes a batch's changes and a
+snapshot's list under temporary names and moves them, and the files of a snapshot directly
+(RocksDBFileManager). A thread of its own uploads snapshots, in a batch or between two."""
 
-#: Where a cluster goes away while a job uploads its state: the first file of a batch.
 STATE = Place("state", (PLANNED, _state("WriteFile", "*", "before")))
+"""Where a cluster goes away while a job uploads its state: the first file of a batch."""
 
 _FOLDER = Request(("commit_tx", "commit_transaction"), when="after")
 

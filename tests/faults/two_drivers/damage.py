@@ -25,11 +25,11 @@ from ytstream.ledger import positions
 from ytstream.recovery.checkpoint_repair import path_of
 from ytstream_tools.demo.job_process import environment, run_command
 
-#: Batches before the damage, of so many rows, and since the newest snapshot: the checkpoint keeps
-#: the last ten.
 BATCHES, ROWS, SINCE_SNAPSHOT = 15, 200, 3
-#: What changes the bytes of a file; None: it is gone.
+"""Batches before the damage, of so many rows, and since the newest snapshot: the checkpoint keeps
+the last ten."""
 Change = Callable[[bytes], bytes | None]
+"""What changes the bytes of a file; None: it is gone."""
 
 
 def _flipped(data: bytes) -> bytes:
@@ -46,16 +46,16 @@ class Damage:
     """What happens to a file."""
 
     name: str
-    #: "changes", "snapshot" or "sst" of partition 0, "commits" or "offsets"; "folder": all files of
-    #: the partition.
     of: str
+    """"changes", "snapshot" or "sst" of partition 0, "commits" or "offsets"; "folder": all files of
+    the partition."""
     change: Change = _gone
-    #: How many newer files of its kind there are.
     newer: int = 0
-    #: How many batches `rewind state` executes again; None: it refuses.
+    """How many newer files of its kind there are."""
     again: int | None = 0
-    #: The Spark from which on the job starts without a repair.
+    """How many batches `rewind state` executes again; None: it refuses."""
     harmless_since: tuple[int, int] = (9, 9)
+    """The Spark from which on the job starts without a repair."""
 
 
 DAMAGES = (

@@ -164,17 +164,17 @@ def _without_rpc(stage: Stage) -> AbstractContextManager[None]:
     return without(stage, stage.cluster.rpc)
 
 
-#: What goes away, and for how long.
 AWAY: Mapping[str, tuple[float, Away]] = {
     "all": (AWAY_SECONDS, paused_cluster),
     "http": (CUT_SECONDS, _without_http),
     "rpc": (CUT_SECONDS, _without_rpc),
 }
-#: Jobs with state, which the cluster leaves in each state of a batch.
+"""What goes away, and for how long."""
 STATEFUL = tuple(
     Variant("transactional", processing, 1)
     for processing in ("window", "aggregate", "deduplicate", "sessions")
 )
+"""Jobs with state, which the cluster leaves in each state of a batch."""
 
 CASES = (
     *(Case(f"outage-{what}", outage(*away)) for what, away in AWAY.items()),

@@ -38,11 +38,10 @@ from ytstream_tools.demo.job_process import JobProcess, running
 from ytstream_tools.demo.job_sample import Sample, SampleRow
 
 PACKAGE = "bids_stream"
-#: A start of Spark, on a machine that may have other work.
 PATIENCE_SECONDS = 300.0
+"""A start of Spark, on a machine that may have other work."""
 _POLL_SECONDS = 0.4
 
-#: A batch is smaller than in the demonstration: what counts here is where it is cut. By file.
 SMALLER = {
     "config/local.toml": {
         "max_rows_per_partition = 2_000": "max_rows_per_partition = 500",
@@ -51,8 +50,7 @@ SMALLER = {
     },
     f"src/{PACKAGE}/job.py": {"shuffle_partitions=8": "shuffle_partitions=2"},
 }
-#: At the end of job.py: a snapshot of the state after each batch, uploaded within a second. A job's
-#: own are ten batches and five minutes apart.
+"""A batch is smaller than in the demonstration: what counts here is where it is cut. By file."""
 SNAPSHOTS = """
 
 from ytstream.settings import spark_conf as _conf
@@ -64,14 +62,16 @@ _conf.STATEFUL = (
     _conf.Conf(f"{_STORE}.minDeltasForSnapshot", "1", ""),
 )
 """
-#: Rows of each queue: two batches and a half, and some more when the older driver has ended.
+"""At the end of job.py: a snapshot of the state after each batch, uploaded within a second. A job's
+own are ten batches and five minutes apart."""
 BACKLOG, FOLLOWING = 5_000, 200
+"""Rows of each queue: two batches and a half, and some more when the older driver has ended."""
 
-#: So long a transaction of SPYT's outlives its driver; what it has locked nobody can remove.
 _SPYT_SECONDS = 300.0
+"""So long a transaction of SPYT's outlives its driver; what it has locked nobody can remove."""
 
-#: Exit codes of a driver that finds out that it is not alone: superseded, or the lock is lost.
 ENDED = {3: "superseded", 1: "refused"}
+"""Exit codes of a driver that finds out that it is not alone: superseded, or the lock is lost."""
 
 
 class SpoiltError(Exception):
@@ -89,8 +89,8 @@ class Result:
     lost: int
     duplicated: int
     ended: str
-    #: What else is wrong, of a static output: in its folder, or in what its reader has seen.
     wrong: tuple[str, ...] = ()
+    """What else is wrong, of a static output: in its folder, or in what its reader has seen."""
     may_repeat: bool = False
 
     @property
@@ -213,7 +213,6 @@ def _killed_in_an_upload(case: Case, stage: Stage, older: JobProcess) -> str:
     return "killed"
 
 
-#: What is done to the older driver, by the kind of a case; each returns how it ended.
 _ENDS: Mapping[str, Callable[[Case, Stage, JobProcess], str]] = {
     "paused": _paused,
     "late": _late,
@@ -221,6 +220,7 @@ _ENDS: Mapping[str, Callable[[Case, Stage, JobProcess], str]] = {
     "start-paused": _cut_off,
     "upload-killed": _killed_in_an_upload,
 }
+"""What is done to the older driver, by the kind of a case; each returns how it ended."""
 
 
 def _killed(case: Case, stage: Stage, older: JobProcess) -> tuple[str, tuple[str, ...]]:
@@ -266,18 +266,18 @@ class Stage:
     project: Path
     logs: Path
     _drivers: ExitStack
-    #: The interpreter of the job.
     python: str
-    #: The newest one; None before the first one.
+    """The interpreter of the job."""
     driver: JobProcess | None = None
-    #: Every row that was put in, and by queue those that follow.
+    """The newest one; None before the first one."""
     _sent: list[SampleRow] = field(default_factory=list)
+    """Every row that was put in, and by queue those that follow."""
     _following: list[list[SampleRow]] = field(default_factory=list)
     _seed: int = 0
-    #: Rows too many that cases before have counted.
     _duplicated: int = 0
-    #: What restore() brings back: the cluster's state, and the rows sent until then.
+    """Rows too many that cases before have counted."""
     _saved: tuple[str, list[SampleRow]] | None = None
+    """What restore() brings back: the cluster's state, and the rows sent until then."""
 
     def save(self) -> None:
         """Keep the cluster as it is; no driver runs."""

@@ -23,10 +23,10 @@ from tests.faults.two_drivers.cases import (
 from tests.faults.two_drivers.play import Result, play, project_of, staged
 from tests.support.jvm import submit_args
 
-#: One of a batch, and in `make journeys` one of a start and two of uploads. Of commits that are
-#: applied late and of kills next to a static output, packages/ytstream/tests has samples without a
-#: second process: test_older_drivers.py and test_static_outputs.py.
 SAMPLE = ("transactional-window-1-paused-head", "transactional-window-1-start-killed-folder")
+"""One of a batch, and in `make journeys` one of a start and two of uploads. Of commits that are
+applied late and of kills next to a static output, packages/ytstream/tests has samples without a
+second process: test_older_drivers.py and test_static_outputs.py."""
 UPLOAD_SAMPLE = (
     "transactional-aggregate-1-upload-killed-changes-of-one-partition",
     "transactional-aggregate-1-upload-killed-snapshot-files",

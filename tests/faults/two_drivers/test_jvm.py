@@ -21,8 +21,8 @@ from ytstream_tools.status.status_text import status
 REMEDY = "start again: nothing that was committed is lost; what the JVM itself said is above"
 KILLED = "Spark's JVM was killed (SIGKILL), as the system does when memory runs out"
 STARTING = "Spark's JVM has ended while it started"
-#: What else a job may print, besides lines of its log.
 _TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+"""What else a job may print, besides lines of its log."""
 _PRINTED = re.compile(r"cluster: 127\.0\.0\.1:\d+|WARNING: Using incubator modules: .*")
 
 

@@ -11,8 +11,8 @@ from yt.yson import YsonUint64
 
 EVENT_TIME = "latched"
 ODD = (math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.7976931348623157e308)
-#: Of four bytes: the largest, and the smallest.
 ODD_4 = (math.nan, math.inf, -math.inf, -0.0, 1e-45, 3.4028234663852886e38)
+"""Of four bytes: the largest, and the smallest."""
 
 
 def rows(count: int, seed: int, start_us: int) -> Iterator[dict[str, Any]]:

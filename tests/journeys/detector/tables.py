@@ -15,12 +15,12 @@ QUEUE = [
     Column("fit", ti.Struct["chi2" : ti.Double, "slope" : ti.Optional[ti.Double]]),
 ]
 
-#: The position in front, as idempotent with several queues needs it.
 POSITION = [
     Column("queue_id", "utf8", key=True),
     Column("tablet_index", "int64", key=True),
     Column("row_index", "int64", key=True),
 ]
+"""The position in front, as idempotent with several queues needs it."""
 
 OUTPUTS = {
     "output": [

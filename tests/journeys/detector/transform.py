@@ -3,13 +3,13 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-#: In Spark NaN equals NaN, and is larger than any other number.
 REJECT = {
     "neither energy nor charge": (
         "(energy IS NULL OR isnan(energy)) AND (charge IS NULL OR isnan(charge))"
     ),
     "the fit diverged": "fit.chi2 = double('Infinity')",
 }
+"""In Spark NaN equals NaN, and is larger than any other number."""
 
 
 def transform(events: DataFrame) -> DataFrame:

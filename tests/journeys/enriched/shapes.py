@@ -12,11 +12,12 @@ import pandas as pd
 
 Row = dict[str, Any]
 
-#: Latin, Cyrillic, Greek, Arabic, Hebrew, Devanagari, Thai, Han, Hangul, Kana, and beyond 16 bits.
 _WORDS = (
     "Zürich", "Нижний Тагил", "Θεσσαλονίκη", "القاهرة", "ירושלים", "वाराणसी", "กรุงเทพ",
     "重慶市", "부산광역시", "なら", "𐌰𐌹𐌽𐍃", "\U0001f5fc", "e\u0301", "",
 )  # fmt: skip
+"""Latin, Cyrillic, Greek, Arabic, Hebrew, Devanagari, Thai, Han, Hangul, Kana, and beyond 16 bits.
+"""
 _WIKIS = ("dewiki", "enwiki", "ruwiki", "zhwiki", "arwiki", "commons")
 TITLES, AIRCRAFT = 1_000_000, 500_000
 
@@ -27,8 +28,8 @@ class Shape:
 
     reference: str
     key: tuple[str, ...]
-    #: Of the static table, in an order that is not the key's.
     schema: tuple[tuple[str, str], ...]
+    """Of the static table, in an order that is not the key's."""
     rows_of_reference: Callable[[], Iterator[Row]]
     rows: Callable[[int], list[Row]]
     joined: Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]

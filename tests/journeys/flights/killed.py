@@ -71,11 +71,11 @@ def in_an_output(name: str) -> Callable[..., Any]:
     return arm
 
 
-#: None is the place of the demonstration itself: the commit, after Spark's commits/1.
 PLACES: Mapping[str, Callable[..., Any] | None] = {
     "commit": None,
     **{name: in_an_output(name) for name in JOB.outputs},
 }
+"""None is the place of the demonstration itself: the commit, after Spark's commits/1."""
 
 
 def look(client: Client, settings: Settings) -> dict[str, Any]:

@@ -13,8 +13,8 @@ Row = Mapping[str, Any]
 BERLIN = ZoneInfo("Europe/Berlin")
 LATENESS = timedelta(hours=3)
 DAY_0 = date(1970, 1, 1)
-#: 2100-01-01 in microseconds: no meter reads that early.
 FUTURE = 4_102_444_800_000_000
+"""2100-01-01 in microseconds: no meter reads that early."""
 
 
 def expected(rows: Sequence[Row]) -> Iterator[Row]:

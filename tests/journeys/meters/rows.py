@@ -9,8 +9,8 @@ from typing import Any
 EVENT_TIME = "read_at"
 METERS = range(70_001, 70_021)
 _MINUTE_US = 60_000_000
-#: 2023-10-29T00:30:00Z in microseconds: half an hour later the clocks went back.
 START_US = 1_698_539_400_000_000
+"""2023-10-29T00:30:00Z in microseconds: half an hour later the clocks went back."""
 
 
 def rows(count: int, seed: int = 1, start_us: int = START_US) -> Iterator[dict[str, Any]]:

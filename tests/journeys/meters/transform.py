@@ -5,8 +5,8 @@ from pyspark.sql import functions as F
 
 ZONE = "Europe/Berlin"
 WINDOW = "1 day"
-#: More than the hour by which local time goes back in October.
 LATENESS = "3 hours"
+"""More than the hour by which local time goes back in October."""
 REJECT = {
     "without a time": "read_at IS NULL",
     "from the future": "read_at > current_timestamp() + INTERVAL 2 hours",

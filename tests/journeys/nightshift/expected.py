@@ -11,8 +11,8 @@ Row = Mapping[str, Any]
 MINUTE = 60_000_000
 DAY = 1_440 * MINUTE
 NOON, PAUSE, LATENESS = DAY // 2, 45 * MINUTE, 20 * MINUTE
-#: 2100-01-01 in microseconds: no sighting is that late.
 FUTURE = 4_102_444_800_000_000
+"""2100-01-01 in microseconds: no sighting is that late."""
 
 
 def expected(rows: Sequence[Row]) -> Iterator[Row]:

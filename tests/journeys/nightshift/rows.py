@@ -8,8 +8,8 @@ from typing import Any
 
 EVENT_TIME = "seen"
 WORKERS = [f"w-{number:02}" for number in range(16)]
-#: A badge that was left in the hall; it is seen day and night.
 FORGOTTEN = "w-left-behind"
+"""A badge that was left in the hall; it is seen day and night."""
 _MINUTE_US = 60_000_000
 _DAY_US = 24 * 60 * _MINUTE_US
 

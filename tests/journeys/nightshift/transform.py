@@ -14,10 +14,10 @@ from ytstream import checked_state
 
 MINUTE_US = 60_000_000
 DAY_US = 24 * 60 * MINUTE_US
-#: A worker who was not seen for longer has left.
 PAUSE_US = 45 * MINUTE_US
-#: A stay ends at noon at the latest, so that a badge left behind does not stay for ever.
+"""A worker who was not seen for longer has left."""
 NOON_US = DAY_US // 2
+"""A stay ends at noon at the latest, so that a badge left behind does not stay for ever."""
 LATENESS = "20 minutes"
 REJECT = {
     "without a time": "seen IS NULL",

@@ -8,10 +8,10 @@ from typing import Any
 Row = Mapping[str, Any]
 
 _HOUR = 3_600_000_000
-#: Yekaterinburg is five hours ahead of UTC, summer and winter.
 _EAST = 5 * _HOUR
-#: 2100-01-01 in microseconds: no receipt is that late.
+"""Yekaterinburg is five hours ahead of UTC, summer and winter."""
 _FUTURE = 4_102_444_800_000_000
+"""2100-01-01 in microseconds: no receipt is that late."""
 
 
 def _once(rows: Sequence[Row]) -> Iterable[Row]:

@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-#: A till sends a receipt again within this time, or not at all.
 WITHIN = "2 days"
+"""A till sends a receipt again within this time, or not at all."""
 REJECT = {
     "from the future": "sold_at > current_timestamp() + INTERVAL 10 minutes",
     "nothing was sold": "size(items) = 0",

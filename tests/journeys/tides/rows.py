@@ -9,8 +9,6 @@ from typing import Any
 
 EVENT_TIME = "measured"
 
-#: Among them zones of half and of quarter hours, one whose summer time is of half an hour, and one
-#: that left out a whole day (Apia, 2011-12-30).
 GAUGES = {
     "Apia": "Pacific/Apia",
     "Chatham": "Pacific/Chatham",
@@ -23,9 +21,11 @@ GAUGES = {
     "St John's": "America/St_Johns",
     "Tokyo": "Asia/Tokyo",
 }
+"""Among them zones of half and of quarter hours, one whose summer time is of half an hour, and one
+that left out a whole day (Apia, 2011-12-30)."""
 _HOUR_US = 3_600_000_000
-#: 2003-01-01T00:00:00Z in microseconds.
 START_US = 1_041_379_200_000_000
+"""2003-01-01T00:00:00Z in microseconds."""
 
 
 def rows(count: int, seed: int = 1, start_us: int = START_US) -> Iterator[dict[str, Any]]:

@@ -8,8 +8,6 @@ tables are ordered. `make tables` shows what `make provision` creates. It alters
 
 from ytstream import REJECTED, Column
 
-#: Bids of an auction site, as in the streaming benchmark Nexmark. All queues have these columns.
-#: The job ignores other columns of a queue.
 QUEUE = [
     Column("event_id", "utf8", required=True),
     Column("auction", "int64", required=True),
@@ -21,8 +19,9 @@ QUEUE = [
     Column("date_time", "timestamp", required=True),
     Column("extra", "utf8"),
 ]
+"""Bids of an auction site, as in the streaming benchmark Nexmark. All queues have these columns.
+The job ignores other columns of a queue."""
 
-#: The columns of each output by its name. The configuration has its path.
 OUTPUTS = {
     "output": [
         # One row per auction, replaced whenever its totals change.
@@ -35,3 +34,4 @@ OUTPUTS = {
     # The rows that REJECT in transform.py rejects, with their position and as JSON.
     "rejected": REJECTED,
 }
+"""The columns of each output by its name. The configuration has its path."""

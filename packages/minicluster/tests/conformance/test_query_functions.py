@@ -256,7 +256,6 @@ def test_times_are_formatted(client: Any, one_row: str) -> None:
         column(client, one_row, "format_timestamp(-62135596801, '')")
 
 
-#: Computed by a cluster for SPYT's own test of bucketing (HashFunctionTest.scala).
 HASHES = {
     "0": 3315701238936582721,
     "-42": 16397089221717914258,
@@ -273,6 +272,7 @@ HASHES = {
     "null, 'abc'": 5695727612511534157,
     "3, 2, 1": 14156295371990732579,
 }
+"""Computed by a cluster for SPYT's own test of bucketing (HashFunctionTest.scala)."""
 
 
 @pytest.mark.parametrize("arguments", HASHES)

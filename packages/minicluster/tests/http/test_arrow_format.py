@@ -21,8 +21,6 @@ from packages.minicluster.tests.conftest import connect
 
 ARROW = ArrowFormat(raw=True)
 
-#: Type, a value, what is in the stream. Source: library/formats/arrow_writer.cpp,
-#: SerializeLeafColumnType.
 SCALARS: list[tuple[str, Any, str, Any]] = [
     *((f"int{bits}", -7, f"int{bits}", -7) for bits in (8, 16, 32, 64)),
     *((f"uint{bits}", yson.YsonUint64(7), f"uint{bits}", 7) for bits in (8, 16, 32, 64)),
@@ -38,6 +36,8 @@ SCALARS: list[tuple[str, Any, str, Any]] = [
     ("interval", -5, "int64", -5),
     ("any", {"x": [1]}, "binary", yson.dumps({"x": [1]}, yson_format="binary")),
 ]
+"""Type, a value, what is in the stream. Source: library/formats/arrow_writer.cpp,
+SerializeLeafColumnType."""
 
 
 @pytest.fixture

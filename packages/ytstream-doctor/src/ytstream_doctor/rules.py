@@ -366,7 +366,6 @@ _LIST = (
 )  # fmt: skip
 RULES = {rule.name: rule for rule in _LIST}
 
-#: Settings that a streaming job on SPYT reads nowhere, or reads otherwise; and why.
 WITHOUT_EFFECT = {
     "spark.streaming.stopGracefullyOnShutdown":
         "only DStreams read it (Spark, StreamingContext); Structured Streaming does not",
@@ -387,6 +386,7 @@ WITHOUT_EFFECT = {
     "spark.yt.transaction.pingInterval":
         "the streaming transaction has 30 s fixed (SPYT, YTsaurusStreamingTransactionSupport)",
 }  # fmt: skip
+"""Settings that a streaming job on SPYT reads nowhere, or reads otherwise; and why."""
 
 
 _KAFKA = {
@@ -399,12 +399,12 @@ _KAFKA = {
     "minPartitions": "a task reads one tablet",
     "subscribe": "load() names the queue",
 }
-#: Options that SPYT's source does not read, and what it has (SPYT, YtStreamingProviderImpl).
 UNREAD = {
     **{name: f"only Spark's Kafka source reads it; {has}" for name, has in _KAFKA.items()},
     "queue": "SPYT's source does not read it; load() or the option path names the queue",
     "cluster": "SPYT's source does not read it; spark.hadoop.yt.proxy names the cluster",
 }
+"""Options that SPYT's source does not read, and what it has (SPYT, YtStreamingProviderImpl)."""
 
 
 def spellings(key: str) -> tuple[str, ...]:

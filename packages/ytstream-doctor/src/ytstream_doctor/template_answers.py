@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from .reading.inspected_job import InspectedJob
 from .reading.queries import Query
 
-#: Calls on the rows of a stream -> the processing type; the first one that is there counts.
 _PROCESSING: Mapping[str, frozenset[str]] = {
     "sessions": frozenset(
         ("applyInPandasWithState", "transformWithState", "transformWithStateInPandas")
@@ -20,6 +19,7 @@ _PROCESSING: Mapping[str, frozenset[str]] = {
     ),
     "join": frozenset(("join", "crossJoin")),
 }
+"""Calls on the rows of a stream -> the processing type; the first one that is there counts."""
 
 
 def answers(job: InspectedJob) -> dict[str, str]:

@@ -61,11 +61,11 @@ _TIMEOUT = "spark__hadoop__yt__timeout"
 _KEYED = replace(TRANSACTION, key=("amount",))
 _CHECKPOINTS = "spark__sql__streaming__checkpointLocation"
 _PARTITIONS = "spark__sql__shuffle__partitions"
-#: The checkpoint in the session, and none at the writer.
 _CONFIGURED = replace(
     IDEMPOTENT, checkpoint="",
     settings={**SETTINGS, _CHECKPOINTS.replace("__", "."): "yt:///home/shop/checkpoints"},
 )  # fmt: skip
+"""The checkpoint in the session, and none at the writer."""
 _COUNT = '.groupBy("id").count()'
 _WATERMARK = '.withWatermark("at", "1 minute")'
 

@@ -25,9 +25,9 @@ from ytstream.version import __version__
 
 from .commands import drain, fleet, logs, metrics, status, why
 
-#: Those of one job.
 COMMANDS = (*(one.COMMAND for one in (status, why, logs)), stop.COMMAND, drain.COMMAND,
             metrics.COMMAND)  # fmt: skip
+"""Those of one job."""
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-#: What rehearse() holds open while a version runs, with a job that only waits.
 OWNER = """
 import signal, sys, tempfile, time
 from pathlib import Path
@@ -29,6 +28,7 @@ with guarded(folder=name), testing.start() as cluster:
         print(job.pgid, cluster.pid, flush=True)
         time.sleep(600)
 """
+"""What rehearse() holds open while a version runs, with a job that only waits."""
 PATIENCE_SECONDS = 30.0
 
 

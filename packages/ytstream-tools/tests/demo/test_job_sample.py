@@ -56,7 +56,6 @@ def test_what_brings_the_last_rows_out_closes_a_window_of_any_length_and_is_not_
 DAY_US = 86_400_000_000
 START_US = 1_704_067_200_000_000  # 2024-01-01T00:00:00Z
 
-#: Types of an event time's column, and what such a column holds for a time in microseconds.
 TIMES: dict[str, tuple[Any, Callable[[int], Any]]] = {
     "timestamp": (ti.Timestamp, YsonUint64),
     "timestamp64": (ti.Timestamp64, int),
@@ -75,6 +74,7 @@ TIMES: dict[str, tuple[Any, Callable[[int], Any]]] = {
         lambda us: f"{datetime.fromtimestamp(us / 1e6, UTC):%Y-%m-%d %H:%M:%S}",
     ),
 }
+"""Types of an event time's column, and what such a column holds for a time in microseconds."""
 
 
 def _with_times(
@@ -234,10 +234,11 @@ def test_lost_and_duplicated_rows_are_counted_and_named() -> None:
     assert outcome.unexpected == {("b", 1): 1, ("b", 2): 1}
 
 
-#: test_type_conversion.py takes the others through Spark, whose rows and values they become there.
 CONVERTED_ALONE = [
     name for name in all_types.VALUES if name not in ("any", "struct", "struct_of_bytes", "tuple")
 ]
+"""test_type_conversion.py takes the others through Spark, whose rows and values they become there.
+"""
 
 
 @pytest.mark.parametrize("name", CONVERTED_ALONE)

@@ -42,8 +42,8 @@ from ytstream_tools.fleet import discovery, fleet_watch, reading, shown
 from ytstream_tools.fleet.reading import FleetJob, JobState
 
 FOLDER = "//home/fleet"
-#: In rows, texts of errors, and the token: it may come out nowhere.
 MARK = "MARKED-VALUE"
+"""In rows, texts of errors, and the token: it may come out nowhere."""
 
 
 @pytest.fixture(scope="module")

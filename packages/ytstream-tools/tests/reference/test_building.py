@@ -26,8 +26,8 @@ from ytstream_tools.reference.places import KEEP_SECONDS, folder_of
 from ytstream_tools.reference.screen import Screen
 
 USER = "robot-references"
-#: Commands that change the cluster, other than transactions and their locks.
 WRITES = {"create", "set", "remove", "link", "alter_table", "mount_table", "start_operation"}
+"""Commands that change the cluster, other than transactions and their locks."""
 
 
 def _built(source: Source, wanted: Wanted | None = None) -> str:

@@ -17,8 +17,8 @@ from ytstream_tools.reference.screen import Screen
 pytestmark = [pytest.mark.slow, pytest.mark.journey]
 
 ROWS = 1_000_000
-#: Of each hundred rows, one has the key of another.
 REPEATED = ROWS // 100
+"""Of each hundred rows, one has the key of another."""
 
 
 def _row(page: int) -> dict[str, Any]:

@@ -24,11 +24,11 @@ from ytstream_tools.report import html_page, period, series
 from ytstream_tools.report.drawing import WIDTH, Scale, element, panel, rounded, short, times
 from ytstream_tools.status.job_status import FinishedBatch
 
-#: When the last batch of the ledgers below ended.
 LAST = datetime(2026, 11, 23, 12, tzinfo=UTC)
+"""When the last batch of the ledgers below ended."""
 _VOID = {"meta", "link", "img", "br", "input"}
-#: Markup in every text that a user gives.
 BAD = "<script>alert(1)</script> & \"co\" 'co' \x00"
+"""Markup in every text that a user gives."""
 
 
 class Parsed(HTMLParser):
@@ -379,8 +379,8 @@ def test_other_hours_are_wrong_usage(hours: str) -> None:
 
 # -- in a browser
 
-#: Of the style: the ground, the line of the first picture, the mark of an epoch or the letters.
 GROUND = {"light": ((255, 255, 255), (11, 99, 206)), "dark": ((20, 23, 28), (108, 176, 255))}
+"""Of the style: the ground, the line of the first picture, the mark of an epoch or the letters."""
 
 
 @pytest.mark.journey

@@ -275,9 +275,8 @@ _JOB = example("transactional", "map", rejects=True).job
 _SETTINGS = settings_of(_JOB, "//home/job")
 _TWINS = {f"{rule.name}Absent" for rule in alert_rules.alerts(_JOB, _SETTINGS)}
 _TWINS_OF_AGENT = {f"{rule.name}Absent" for rule in alert_rules.cluster_alerts(_SETTINGS)}
-#: The queue agent's rule for a job that reads no more, or too slowly.
 _AGENT = "YtConsumerLagTime"
-#: What happens -> the rules that fire by the end of it.
+"""The queue agent's rule for a job that reads no more, or too slowly."""
 PLAYS: Mapping[Callable[[Play], None], set[str]] = {
     _healthy: set(),
     _killed: {"YtstreamEndedWithoutStop", "YtstreamStalled", "YtstreamLagGrows", _AGENT},
@@ -291,6 +290,7 @@ PLAYS: Mapping[Callable[[Play], None], set[str]] = {
     _gone: _TWINS,
     _agentless: _TWINS_OF_AGENT,
 }
+"""What happens -> the rules that fire by the end of it."""
 
 
 @pytest.mark.journey

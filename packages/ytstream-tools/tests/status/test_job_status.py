@@ -345,8 +345,8 @@ def test_status_asks_for_few_rows_of_a_long_ledger(
 
 
 PAGE = (ROOT / "docs/status-json.md").read_text(encoding="utf-8")
-#: A line of the page's table: field and type.
 FIELD = re.compile(r"^\| `([\w.\[\]*]+)` \| ([a-z, ]+) \|", re.MULTILINE)
+"""A line of the page's table: field and type."""
 _TYPES = {str: "text", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 

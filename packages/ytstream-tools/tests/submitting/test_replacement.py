@@ -51,7 +51,6 @@ from ytstream_tools.submitting.version_history import (
 
 __all__ = ["_of_the_template", "context", "running"]
 
-#: As SPYT does: starts the driver's operation with the parameters of ours, and writes its id.
 SPARK_SUBMIT = """
 import sys
 from yt import yson
@@ -67,6 +66,7 @@ answer = make_formatted_request(
     "start_operation", {"operation_type": "vanilla", "spec": spec}, format=None, client=client)
 open(dump, "w").write(answer["operation_id"])
 """
+"""As SPYT does: starts the driver's operation with the parameters of ours, and writes its id."""
 
 
 class KilledError(BaseException):
@@ -414,7 +414,6 @@ def test_two_replacements_at_once_are_one(site: Site) -> None:
 
 # A submitter that dies
 
-#: Every step that changes something on the cluster: where it is, and its name.
 STEPS: list[tuple[Any, str]] = [
     (VersionHistory, "replace"),
     (stop_request, "stop"),
@@ -424,10 +423,11 @@ STEPS: list[tuple[Any, str]] = [
     (submission, "_undo"),
     (rollback, "start"),
 ]
+"""Every step that changes something on the cluster: where it is, and its name."""
 
 
-#: How many of them a replacement takes whose new version works, or fails.
 LENGTH = {"works": 8, "fails": 13}
+"""How many of them a replacement takes whose new version works, or fails."""
 
 
 def _dying(monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool) -> list[str]:

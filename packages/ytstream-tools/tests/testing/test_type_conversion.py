@@ -135,8 +135,8 @@ def test_the_first_rows_that_differ_are_shown_face_to_face() -> None:
     assert table.row_count == len(right)
 
 
-#: 10^24 and a bit, as a decimal with ten digits behind the point has it in a table.
 LARGE = 2**127 + 10**34 + 1
+"""10^24 and a bit, as a decimal with ten digits behind the point has it in a table."""
 
 
 @pytest.mark.parametrize(

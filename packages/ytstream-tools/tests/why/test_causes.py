@@ -34,8 +34,8 @@ from ytstream.recovery.stop_request import tell_end
 from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools.why import causes, facts, report
 
-#: In every row and in the token: neither may come out anywhere.
 MARK = "MARKED-VALUE"
+"""In every row and in the token: neither may come out anywhere."""
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,10 @@ class Job:
     context: JobContext
     lock: InstanceLock
     head: Head
-    #: How the facts differ from what the cluster says, where a minicluster cannot say it.
     change: Callable[[facts.Facts], facts.Facts] = lambda found: found
-    #: Takes back what would hinder other jobs.
+    """How the facts differ from what the cluster says, where a minicluster cannot say it."""
     undo: Callable[[], object] = lambda: None
+    """Takes back what would hinder other jobs."""
 
     @property
     def client(self) -> Any:
@@ -307,7 +307,6 @@ def _runs(job: Job) -> None:
     send(job.context, 4)
 
 
-#: What is done -> what is named first.
 PROVOKED: Mapping[Callable[[Job], None], str] = {
     _token_expired: "token",
     _tablet_unmounted: "unmounted",
@@ -339,6 +338,7 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _restarted: "restarts",
     _runs: "works",
 }
+"""What is done -> what is named first."""
 
 
 @pytest.mark.parametrize("provoke", PROVOKED, ids=lambda one: one.__name__.lstrip("_"))

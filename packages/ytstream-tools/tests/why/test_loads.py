@@ -35,19 +35,19 @@ USUAL = BatchTimes(1_500, 500, 20, 100)
 class Load:
     """A job that runs: its batches, and what waits for them."""
 
-    #: Rows of each tablet that wait, and that a batch reads.
     waiting: Sequence[int] = (76_000,) * TABLETS
+    """Rows of each tablet that wait, and that a batch reads."""
     rows: int = 8_000
-    #: Seconds of a batch, and between the beginnings of two.
     took: float = 4.8
+    """Seconds of a batch, and between the beginnings of two."""
     every: float = 5.0
-    #: Milliseconds of its parts; the rest of a batch belongs to none of them.
     times: BatchTimes = USUAL
+    """Milliseconds of its parts; the rest of a batch belongs to none of them."""
     store: StoreFigures | None = None
     executors: int = 4
     limit: int = LIMIT
-    #: How long the first row has waited.
     waits: float = 600.0
+    """How long the first row has waited."""
 
     def facts(self, processing: str) -> Facts:
         """Return what `why` knows of it."""
@@ -83,8 +83,6 @@ def _healthy(**changes: Any) -> Load:
     return Load(waiting=(500,) * TABLETS, rows=500, took=0.7, waits=4.0, **changes)
 
 
-#: Name of a load -> it, the cause, the figures, and the load after the advice was followed; None
-#: where only the producer or the administrators can help.
 LOADS: dict[str, tuple[Load, str, Sequence[str], Load | None]] = {
     "too many rows": (Load(), "behind", ("a batch takes 4.8 s", "0.15 ms a row"), None),
     "a cut limit": (
@@ -124,6 +122,8 @@ LOADS: dict[str, tuple[Load, str, Sequence[str], Load | None]] = {
         "store", ("spent 15.0 s in the state store",), None,
     ),
 }  # fmt: skip
+"""Name of a load -> it, the cause, the figures, and the load after the advice was followed; None
+where only the producer or the administrators can help."""
 
 
 @pytest.mark.parametrize("processing", ["map", "window"])

@@ -34,17 +34,17 @@ if TYPE_CHECKING:  # a job can be declared, and its tables made, without Spark
 class Processing:
     """The needs of one kind of processing."""
 
-    #: What the state holds, in words; empty for a processing type without state.
     state: str = ""
+    """What the state holds, in words; empty for a processing type without state."""
     has_reference: bool = False
-    #: Spark's: "append" gives a row once it is final, "update" whenever it has changed.
     output_mode: str = "append"
-    #: Whether several rows become one.
+    """Spark's: "append" gives a row once it is final, "update" whenever it has changed."""
     is_grouping: bool = False
-    #: Whether the table can keep what is otherwise in the state: `aggregate=` in tables.py.
+    """Whether several rows become one."""
     has_totals_in_table: bool = False
-    #: Python packages that the driver and every executor need in addition to those of SPYT.
+    """Whether the table can keep what is otherwise in the state: `aggregate=` in tables.py."""
     packages: Sequence[str] = ()
+    """Python packages that the driver and every executor need in addition to those of SPYT."""
 
     @property
     def is_stateful(self) -> bool:
@@ -52,84 +52,85 @@ class Processing:
         return bool(self.state)
 
 
-#: By name; the template reads the same table.
 PROCESSINGS: Mapping[str, Processing] = {
     name: Processing(**fields) for name, fields in RULES["processing"].items()
 }
-#: `max_failed_job_count` of an operation may not be more (YTsaurus, scheduler/config.cpp).
+"""By name; the template reads the same table."""
 MOST_FAILURES = 10_000
-#: The output of the rows that REJECT of transform.py keeps out of transform(), and of late rows.
+"""`max_failed_job_count` of an operation may not be more (YTsaurus, scheduler/config.cpp)."""
 REJECTED = "rejected"
-#: Values of `late`.
+"""The output of the rows that REJECT of transform.py keeps out of transform(), and of late rows."""
 COUNT, REJECT = "count", "reject"
-#: The reason of a late row in "rejected".
+"""Values of `late`."""
 LATE = "late"
-#: The commands that need neither Java nor Spark nor the job's code.
+"""The reason of a late row in "rejected"."""
 LIGHT = ("status", "why", "logs", "stop", "drain", "metrics")
-#: Said of the checkpoint of a job without state: each start makes a folder
-#: (spark/local_checkpoint.py).
+"""The commands that need neither Java nor Spark nor the job's code."""
 ON_DISK = "(on the driver's disk)"
+"""Said of the checkpoint of a job without state: each start makes a folder
+(spark/local_checkpoint.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """The declaration of a job, made once in job.py. All fields are keyword arguments."""
 
-    #: The job's name. It is part of the marks on the job's objects: a job with another name is
-    #: another job.
     name: str
-    #: What happens to the rows: "map", "window", "join", "deduplicate", "aggregate" or "sessions".
+    """The job's name. It is part of the marks on the job's objects: a job with another name is
+    another job."""
     processing: str
-    #: What holds after a crash: "transactional", "idempotent" or "at_least_once".
+    """What happens to the rows: "map", "window", "join", "deduplicate", "aggregate" or "sessions".
+    """
     guarantee: str
-    #: QUEUE of tables.py: the columns that all queues share.
+    """What holds after a crash: "transactional", "idempotent" or "at_least_once"."""
     queue: Sequence[Described]
-    #: OUTPUTS of tables.py: the columns of each output by its name. The first is "output".
-    #: REJECTED stands for the columns of "rejected".
+    """QUEUE of tables.py: the columns that all queues share."""
     outputs: Mapping[str, Sequence[Described]]
-    #: transform() of transform.py: takes the queues' rows and, for a join, the reference. It
-    #: returns the rows of the outputs.
+    """OUTPUTS of tables.py: the columns of each output by its name. The first is "output". REJECTED
+    stands for the columns of "rejected"."""
     transform: Callable[..., DataFrame]
-    #: STATIC of tables.py: outputs that are folders with a static table for each micro-batch.
+    """transform() of transform.py: takes the queues' rows and, for a join, the reference. It
+    returns the rows of the outputs."""
     static: Sequence[str] = ()
-    #: outputs() of transform.py: takes the finished rows of one micro-batch and returns the rows of
-    #: each output by its name. Without it all rows go to "output".
+    """STATIC of tables.py: outputs that are folders with a static table for each micro-batch."""
     split: Callable[[DataFrame], Mapping[str, DataFrame]] | None = None
-    #: REJECT of transform.py: a SQL condition on the columns of QUEUE for each reason. The first
-    #: condition that is true sends the row to "rejected" instead of transform().
+    """outputs() of transform.py: takes the finished rows of one micro-batch and returns the rows of
+    each output by its name. Without it all rows go to "output"."""
     reject: Mapping[str, str] = field(default_factory=dict)
-    #: WARN of transform.py: conditions as those of REJECT. Rows that meet one are counted under its
-    #: reason, and kept. A row counts under each condition that it meets.
+    """REJECT of transform.py: a SQL condition on the columns of QUEUE for each reason. The first
+    condition that is true sends the row to "rejected" instead of transform()."""
     warn: Mapping[str, str] = field(default_factory=dict)
-    #: For jobs with state: what happens to rows that come behind the watermark. "reject" keeps each
-    #: of them in "rejected", with the reason `late` and what it missed. "count" only counts them.
+    """WARN of transform.py: conditions as those of REJECT. Rows that meet one are counted under its
+    reason, and kept. A row counts under each condition that it meets."""
     late: str = COUNT
-    #: For a join: the columns of the reference table, including its key.
+    """For jobs with state: what happens to rows that come behind the watermark. "reject" keeps each
+    of them in "rejected", with the reason `late` and what it missed. "count" only counts them."""
     reference: Sequence[Described] = ()
-    #: REFERENCES of tables.py: the columns of each table that lookup() reads, by its name.
+    """For a join: the columns of the reference table, including its key."""
     references: Mapping[str, Sequence[Described]] = field(default_factory=dict)
-    #: A reference with at most this many rows is read whole, and all its rows pass through the
-    #: driver. lookup() looks keys up in a larger one. For a join: the most rows that it may have.
+    """REFERENCES of tables.py: the columns of each table that lookup() reads, by its name."""
     reference_rows: int = 100_000
-    #: For jobs with state: partitions of the state. You need no more than the executors have cores.
-    #: You cannot change it without `rewind`.
+    """A reference with at most this many rows is read whole, and all its rows pass through the
+    driver. lookup() looks keys up in a larger one. For a join: the most rows that it may have."""
     shuffle_partitions: int = 8
-    #: For jobs with state: the log and an alert warn above this size of the state in all executors
-    #: together: RocksDB's files on their disks, or their memory with `state_store = "memory"`. A
-    #: start reads all files from Cypress. Measured: 45 bytes for each id of `deduplicate` (uuids),
-    #: 20 for each key of `aggregate` (numbers), so the default is 12 or 27 million of them.
+    """For jobs with state: partitions of the state. You need no more than the executors have cores.
+    You cannot change it without `rewind`."""
     large_state_bytes: int = 512 * 1024**2
-    #: The job ends after this many failures without a batch in between. On the cluster, YTsaurus
-    #: also restarts the operation (spark.ytsaurus.driver.maxFailures).
+    """For jobs with state: the log and an alert warn above this size of the state in all executors
+    together: RocksDB's files on their disks, or their memory with `state_store = "memory"`. A start
+    reads all files from Cypress. Measured: 45 bytes for each id of `deduplicate` (uuids), 20 for
+    each key of `aggregate` (numbers), so the default is 12 or 27 million of them."""
     most_failures: int = 5
-    #: While no row waits, failures older than this are forgotten.
+    """The job ends after this many failures without a batch in between. On the cluster, YTsaurus
+    also restarts the operation (spark.ytsaurus.driver.maxFailures)."""
     failure_period_seconds: float = 600.0
-    #: The pause before the first restart. It doubles with every failure that counts.
+    """While no row waits, failures older than this are forgotten."""
     first_pause_seconds: float = 1.0
-    #: The longest pause before a restart.
+    """The pause before the first restart. It doubles with every failure that counts."""
     longest_pause_seconds: float = 60.0
-    #: How many queues the configuration names. The runtime sets it. Do not set it in job.py.
+    """The longest pause before a restart."""
     queue_count: int = 1
+    """How many queues the configuration names. The runtime sets it. Do not set it in job.py."""
 
     def reading(self, queues: int) -> Job:
         """Return the job as it reads that many queues."""
@@ -204,12 +205,12 @@ class Guarantee(ABC):
     """
 
     name: str
-    #: Names that `accept` in the configuration may list: refusals that a user can waive.
     acceptable: Sequence[str] = ()
-    #: Whether outputs and consumer offsets commit in one transaction, which SPYT opens.
+    """Names that `accept` in the configuration may list: refusals that a user can waive."""
     in_transaction = False
-    #: Columns that a source adds to the queue's own: name -> SPYT's name.
+    """Whether outputs and consumer offsets commit in one transaction, which SPYT opens."""
     position: Mapping[str, str] = {}
+    """Columns that a source adds to the queue's own: name -> SPYT's name."""
 
     @abstractmethod
     def key(self, queues: int) -> tuple[str, ...] | None:
@@ -246,18 +247,18 @@ class Guarantee(ABC):
 class JobContext:
     """A job on a cluster; made once for a command and handed to every function below it."""
 
-    #: ytsaurus-client, with the proxy and the token of the configuration.
     client: Client
-    #: The configuration: one file of config/.
+    """ytsaurus-client, with the proxy and the token of the configuration."""
     settings: Settings
-    #: JOB of job.py.
+    """The configuration: one file of config/."""
     job: Job
-    #: The class of the job's guarantee.
+    """JOB of job.py."""
     guarantee: Guarantee
-    #: The file of the settings, as a person has named it.
+    """The class of the job's guarantee."""
     config: Path = DEFAULT_CONFIG
-    #: How `python -m ytstream_tools` was told which job it is, where there is no repository.
+    """The file of the settings, as a person has named it."""
     words: str = ""
+    """How `python -m ytstream_tools` was told which job it is, where there is no repository."""
 
     def __post_init__(self) -> None:
         """Tell the job how many queues it reads."""
@@ -298,8 +299,8 @@ class JobContext:
         return f"`make {target}` in the job's repository"
 
 
-#: Tests in repositories generated by 1.0.0 import this name.
 Connection = JobContext
+"""Tests in repositories generated by 1.0.0 import this name."""
 
 
 def own_confs(job: Job, settings: Settings, spark: str) -> dict[str, str]:

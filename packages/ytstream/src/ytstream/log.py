@@ -17,17 +17,17 @@ from .errors.error_codes import ErrorCode
 _log = logging.getLogger("job")
 
 _TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
-#: Begins the line that says why a command has failed, with the error's code.
 _FAILED_LINE = re.compile(rf"(?:error|{_TIME} ERROR) \[(\w+)\]:? ")
+"""Begins the line that says why a command has failed, with the error's code."""
 
 
 class Event(StrEnum):
     """What programs wait for: each begins its lines, whatever follows there."""
 
-    #: A query runs, after recovery.
     RUNNING = "running"
-    #: A query has failed; the job tries again.
+    """A query runs, after recovery."""
     FAILURE = "failure"
+    """A query has failed; the job tries again."""
 
 
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m"}

@@ -37,8 +37,8 @@ from ytstream.spark.spark_errors import explained_spark
 from ytstream_tools.demo.crash_scenario import drained
 
 ROOT = "An error occurred while calling o27.join.\n: java.util.concurrent.CompletionException: x\n"
-#: A tablet that is not mounted, or between two states.
 CODES = (1701, 1702, 1704, 1706, 1707, 1721)
+"""A tablet that is not mounted, or between two states."""
 
 
 def _trace(code: int) -> str:

@@ -32,7 +32,6 @@ COLUMNS = resolved(
         Column("value", "int64"),
     ],
 )
-#: In the order of YTsaurus.
 KEYS: list[tuple[Any, ...]] = [
     (),
     (None,),
@@ -48,6 +47,7 @@ KEYS: list[tuple[Any, ...]] = [
     ("ы", 0),
     ("\U0001f600", 0),
 ]
+"""In the order of YTsaurus."""
 
 
 def test_keys_compare_as_on_the_cluster() -> None:

@@ -40,8 +40,8 @@ from ytstream_tools.testing.job_stream import Stream, wait
 pytestmark = pytest.mark.spark
 
 ROWS = 400
-#: Rows of random values in one batch, and in one request.
 PIECE = 20_000
+"""Rows of random values in one batch, and in one request."""
 
 
 def test_the_sources_compile_with_this_spark(spark: SparkSession) -> None:

@@ -161,7 +161,6 @@ def _with(**columns: str) -> Callable[[DataFrame], DataFrame]:
     return lambda events: events.withColumns({n: F.expr(text) for n, text in columns.items()})
 
 
-#: SQL that prints the object, and how the message names it.
 PRINTED = {
     "string(value)": "CAST(value AS STRING)",
     "try_cast(value AS string)": "value AS STRING)",
@@ -169,6 +168,7 @@ PRINTED = {
     "cast(map('a', value) AS string)": "AS STRING)",
     "format_string('%s', value)": "format_string('%s', value)",
 }
+"""SQL that prints the object, and how the message names it."""
 
 
 @pytest.fixture

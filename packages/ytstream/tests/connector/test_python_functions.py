@@ -26,8 +26,8 @@ from ytstream.spark.spark_errors import explained_spark
 pytestmark = pytest.mark.spark
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
-#: Beyond the integers that a float has.
 LARGE = 1234567890123456789
+"""Beyond the integers that a float has."""
 
 
 def test_a_python_function_sees_times_in_the_zone_of_the_session(spark: SparkSession) -> None:
@@ -44,7 +44,6 @@ def test_a_python_function_sees_times_in_the_zone_of_the_session(spark: SparkSes
     assert moment.astimezone(UTC).hour == 22
 
 
-#: Declared types, a value of it, and one that Spark would store as null or as another value.
 RESULTS: dict[str, tuple[Any, Any]] = {
     "double": (1.5, 1),
     "float": (1.5, 1),
@@ -59,6 +58,7 @@ RESULTS: dict[str, tuple[Any, Any]] = {
     "date": (datetime(2024, 1, 1, tzinfo=UTC).date(), "2024-01-01"),
     "binary": (bytearray(b"a"), "a"),
 }
+"""Declared types, a value of it, and one that Spark would store as null or as another value."""
 
 
 @pytest.mark.parametrize("declared", RESULTS)

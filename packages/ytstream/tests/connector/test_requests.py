@@ -16,10 +16,11 @@ from ytstream_tools.testing.job_stream import Stream, wait
 
 pytestmark = pytest.mark.spark
 
-#: Batches that are counted, after the first one, which asks for more.
 BATCHES = 4
-#: Requests of a batch, and more for each of its partitions: to read it, and to move the consumer.
+"""Batches that are counted, after the first one, which asks for more."""
 FIRST, MORE = 12, 2
+"""Requests of a batch, and more for each of its partitions: to read it, and to move the consumer.
+"""
 
 
 @pytest.mark.parametrize("connector", [OWN], indirect=True)

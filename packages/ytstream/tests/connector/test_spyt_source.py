@@ -36,14 +36,14 @@ pytestmark = pytest.mark.spark
 
 COLUMNS: tuple[Column, ...] = resolved("output", [("number", "int64", False)])
 _STREAMING = "tech.ytsaurus.spyt.streaming"
-#: What ``readStream.format("yt")`` finds.
 _SPYTS = f"{_STREAMING}.YtStreamingProviderImpl"
+"""What ``readStream.format("yt")`` finds."""
 _LIMIT = "org.apache.spark.sql.connector.read.streaming.ReadLimit"
-#: The ways of naming one setting: the first that is set counts (SPYT, config/package.scala).
 _TRANSACTIONAL = ("spark.ytsaurus.streaming.transactional", "spark.yt.streaming.transactional")
+"""The ways of naming one setting: the first that is set counts (SPYT, config/package.scala)."""
 
-#: By partition: the next row to read.
 Positions = Sequence[int]
+"""By partition: the next row to read."""
 
 
 @contextmanager
@@ -199,8 +199,8 @@ def positions_of(offset: Any) -> list[int] | None:
     return [partitions[str(number)] + 1 for number in range(len(partitions))]
 
 
-#: Makes a bench with a connector.
 BenchOf = Callable[[str], Bench]
+"""Makes a bench with a connector."""
 
 
 @pytest.fixture
@@ -222,17 +222,17 @@ def bench(bench_of: BenchOf, request: pytest.FixtureRequest) -> Bench:
 class Plan:
     """The next batch of a query: what there is, and what SPYT plans."""
 
-    #: Rows in each partition of the queue.
     rows: Positions
-    #: Where the batch ends; None if there is no batch.
+    """Rows in each partition of the queue."""
     end: Positions | None
-    #: What it reads, by partition.
+    """Where the batch ends; None if there is no batch."""
     reads: dict[int, tuple[int, int]] | None
-    #: Where the consumer is when the query starts, and to where another moves it then.
+    """What it reads, by partition."""
     consumer: Positions = ()
+    """Where the consumer is when the query starts, and to where another moves it then."""
     moved: Positions = ()
-    #: Where Spark's log says that the last batch ended.
     start: Positions | None = None
+    """Where Spark's log says that the last batch ended."""
     limit: int | None = 10
     is_transactional: bool = False
 

@@ -14,8 +14,8 @@ from ytstream.connector.state_schema import readable
 
 pytestmark = pytest.mark.spark
 
-#: Letters that are lowered, in names and in what Spark writes; a name with what JSON escapes.
 STATE = '`Open` array<struct<LastBid: bigint>>, `Счёт` map<string, int>, `"\\u001FX` string'
+"""Letters that are lowered, in names and in what Spark writes; a name with what JSON escapes."""
 
 
 def _session(spark: SparkSession, state: str) -> list[str]:

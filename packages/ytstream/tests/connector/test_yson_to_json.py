@@ -19,10 +19,9 @@ from ytstream.connector.java import Java, jvm_of
 
 pytestmark = pytest.mark.spark
 
-#: Returns the JSON text of YSON.
 Converted = Callable[[bytes], str]
+"""Returns the JSON text of YSON."""
 
-#: By YSON: its JSON. The grammar is that of core/yson/parser_detail.h.
 TEXTS: dict[bytes, str] = {
     b"#": "null",
     b"%true": "true",
@@ -79,6 +78,7 @@ TEXTS: dict[bytes, str] = {
     b"[\x04;\x05]": "[false,true]",
     b"{\x01\x02a=\x01\x04\x01\xfe}": '{"a":{"$bytes":"Af4="}}',
 }
+"""By YSON: its JSON. The grammar is that of core/yson/parser_detail.h."""
 BROKEN = (
     b"", b" ", b"{", b"{a=", b"{a=1", b"{a}", b"{a;}", b"{1=2}", b"{a=1 b=2}", b"[1 2]", b"[1}",
     b"[;]", b"1 2", b"]", b"<a=1>", b"<a=1", b"<a=1><b=2>3", b'"a', b'"a\\', b"%yes", b"%", b"1a",

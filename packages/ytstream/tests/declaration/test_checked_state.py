@@ -116,8 +116,6 @@ def test_the_state_of_a_bidder_who_has_gone_is_removed() -> None:
     assert (stored.value, stored.timeout_ms) == (None, -1)
 
 
-#: A state function as a user may write it, and the message; Spark gives the output's columns by
-#: name, and null where a name is not among them.
 MISTAKES = {
     "raise": (
         "raise ValueError(f'no bidder {key[0]}')",
@@ -162,9 +160,11 @@ MISTAKES = {
         r"TypeError: sessions\(\) has set a state that does not fit: .*2.*1.*",
     ),
 }
+"""A state function as a user may write it, and the message; Spark gives the output's columns by
+name, and null where a name is not among them."""
 
-#: In `make test`: an exception, Arrow's refusal, the state's.
 SHOWN = [("raise",), ("fewer columns",), ("another state",), ("a fraction in the state",)]
+"""In `make test`: an exception, Arrow's refusal, the state's."""
 
 
 def replace_function(stream: Stream, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
@@ -207,12 +207,12 @@ def test_a_state_function_that_nothing_checks_is_refused(
     assert "-> write checked_state(sessions) in its place" in said
 
 
-#: A number for each bidder, drawn when his state is made; a row of each call.
 DRAWN = f"""number = state.get[0][0][0] if state.exists else random.randrange(2**50)
     state.update(([(number, number, 0, 0)],))
     bids = sum(map(len, frames))
     yield pd.DataFrame([(*key, number, number, bids, 0)], columns={COLUMNS})
 """
+"""A number for each bidder, drawn when his state is made; a row of each call."""
 
 
 @pytest.mark.thorough
@@ -235,13 +235,13 @@ def test_a_function_that_is_not_deterministic_agrees_with_its_state_in_a_transac
     assert len({(row["bidder"], row["first_bid"]) for row in rows}) == len(bidders) < len(rows)
 
 
-#: For each call: how many importers of Spark's archive there are, and whether Spark is from it.
 LISTED = f"""list(frames)
     import pyspark
     importers = sum("/pyspark.zip" in path for path in sys.path_importer_cache)
     is_archived = int("/pyspark.zip" in pyspark.__file__)
     yield pd.DataFrame([(*key, importers, is_archived, 1, 0)], columns={COLUMNS})
 """
+"""For each call: how many importers of Spark's archive there are, and whether Spark is from it."""
 
 
 @pytest.mark.spark

@@ -38,7 +38,6 @@ from ytstream.spark.spark_errors import explained_spark
 
 MAIN = TEMPLATES.parent / "{{cookiecutter.project_slug}}/src/{{cookiecutter.__package}}/__main__.py"
 
-#: File of the job -> file of the template. None of them but job.py has Jinja in it.
 FILES = {
     "src/bids/__main__.py": MAIN,
     "src/bids/job.py": TEMPLATES / "map/job.py",
@@ -48,6 +47,7 @@ FILES = {
     "sample/rows.py": TEMPLATES / "shared/rows.py",
     "sample/expected.py": TEMPLATES / "map/expected.py",
 }
+"""File of the job -> file of the template. None of them but job.py has Jinja in it."""
 ANSWERS = {"project_slug": "bids", "processing": "map", "guarantee": "transactional"}
 CONFIG = """\
 proxy = "127.0.0.1:1"
@@ -81,8 +81,8 @@ class Mistake(NamedTuple):
     environment: Mapping[str, str] = {}
 
 
-#: Remedies that several of them have.
 LINE = "correct that line"
+"""Remedies that several of them have."""
 STARTED = "correct that line; nothing was started"
 DECLARED = "correct job.py or tables.py; nothing was started"
 CONFIGURED = "correct the configuration or tables.py; nothing was started"
@@ -272,7 +272,6 @@ MISTAKES = (
             "(rows.py:5)", STARTED, command="rows"),
 )
 
-#: Those in expected.py, as the demo and the tests meet them: the message alone.
 WRONG_EXPECTED = (
     ("yield {", "return {", "returns one row\n  -> yield it, or return a list"),
     ("yield {", "_ = {", "gives None, wanted rows\n  -> yield a dict for each row"),
@@ -285,6 +284,7 @@ WRONG_EXPECTED = (
      ", row 0: price_eur = 961441.248, tables.py says int64\n"
      "  -> correct sample/expected.py or tables.py"),
 )
+"""Those in expected.py, as the demo and the tests meet them: the message alone."""
 
 PLANNED = "correct transform.py or tables.py; nothing was started"
 SPARKS = (
@@ -300,7 +300,6 @@ ACTIONS = (
     "remove the action; outputs() may run one on the rows of each batch, and `preview` shows rows "
     "of the sample"
 )
-#: Those in transform.py that only Spark finds: `check` and `run` say them, before anything starts.
 WRONG_TRANSFORM = (
     (_SELECT, "events.select(", "transform() returns None, wanted a DataFrame", "return the rows"),
     (_SELECT, "return 5\n    return events.select(",
@@ -353,6 +352,8 @@ WRONG_TRANSFORM = (
      "the job cannot continue: Expression(s): monotonically_increasing_id() is not supported with "
      "streaming DataFrames/Datasets;", SPARKS),
 )
+"""Those in transform.py that only Spark finds: `check` and `run` say them, before anything starts.
+"""
 # fmt: on
 
 

@@ -27,12 +27,11 @@ from ytstream_tools.testing.job_stream import wait
 
 pytestmark = pytest.mark.spark
 
-#: Without the fix the break shows in one kind of state as in the other.
 _BARE = (
     pytest.param("window", False, id="window-bare"),
     pytest.param("deduplicate", False, id="deduplicate-bare", marks=pytest.mark.journey),
 )
-#: One kind shows it in `make test`.
+"""Without the fix the break shows in one kind of state as in the other."""
 _FIXED = {
     kind: pytest.param(
         *(kind, True),
@@ -41,11 +40,12 @@ _FIXED = {
     )
     for kind in STATEFUL
 }
+"""One kind shows it in `make test`."""
 with_and_without = pytest.mark.parametrize(("processing", "fixed"), [*_FIXED.values(), *_BARE])
-#: Kinds with a watermark, which moves in a batch without rows.
 watermarked = pytest.mark.parametrize(
     ("processing", "fixed"), [_FIXED["window"], _FIXED["deduplicate"], _FIXED["sessions"], *_BARE]
 )
+"""Kinds with a watermark, which moves in a batch without rows."""
 for_each = pytest.mark.parametrize("processing", STATEFUL)
 
 

@@ -46,7 +46,6 @@ def test_other_settings_are_the_users(key: str) -> None:
     assert not spark_conf.is_protected(key)
 
 
-#: Settings of Spark that the runtime depends on, with a value that breaks it.
 DEPENDED_ON = {
     "spark.sql.streaming.stateStore.checkpointFormatVersion": 2,
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": False,
@@ -67,6 +66,7 @@ DEPENDED_ON = {
     "spark.sql.jsonGenerator.ignoreNullFields": False,
     "spark.decommission.enabled": True,
 }
+"""Settings of Spark that the runtime depends on, with a value that breaks it."""
 
 
 def _refusal_of(confs: dict[str, object]) -> str:

@@ -27,8 +27,8 @@ def connector() -> str:
     return SPYT
 
 
-#: How a task goes on after its first write: in SPYT's transaction, or in a new one of its own.
 _NEXT = {"transactional": "ModifyRows", "at_least_once": "StartTransaction"}
+"""How a task goes on after its first write: in SPYT's transaction, or in a new one of its own."""
 for_both = pytest.mark.parametrize("guarantee", _NEXT)
 
 

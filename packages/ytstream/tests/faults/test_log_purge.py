@@ -24,8 +24,8 @@ pytestmark = pytest.mark.spark
 
 PURGE = "spark.sql.streaming.asyncLogPurge.enabled"
 RETAINED = "spark.sql.streaming.minBatchesToRetain"
-#: The last batch before a new query's first one has more than three entries to remove.
 ENOUGH = 4
+"""The last batch before a new query's first one has more than three entries to remove."""
 
 
 @pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])

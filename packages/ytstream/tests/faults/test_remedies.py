@@ -33,8 +33,8 @@ from ytstream.settings.job_settings import late_rows_of
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 
-#: What a person does by hand to a job that is stopped.
 Deed = Callable[[Driver], None]
+"""What a person does by hand to a job that is stopped."""
 
 
 @pytest.fixture(scope="module")
@@ -318,8 +318,8 @@ class Case(NamedTuple):
     said: str
     remedy: str
     follow: Deed
-    #: Once it runs again, by the ledger.
     outcome: Outcome = EXACT
+    """Once it runs again, by the ledger."""
     processing: str = "map"
     queues: int = 1
 

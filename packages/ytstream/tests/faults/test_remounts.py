@@ -20,12 +20,12 @@ from ytstream.provisioning import job_objects
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream
 
-#: Of one batch, from one partition; and of one write into the output.
 ROWS, WRITE = 80, 40
+"""Of one batch, from one partition; and of one write into the output."""
 GUARANTEES = ("transactional", "idempotent", "at_least_once")
 TABLES = ("queue", "consumer", "output", "ledger")
-#: "No such tablet" and "Invalid mount revision" (yt/yt/client/tablet_client/public.h).
 REFUSED = {1701, 1704}
+""""No such tablet" and "Invalid mount revision" (yt/yt/client/tablet_client/public.h)."""
 WAITS, COUNTED = "waiting for the cluster", "failure 1 of"
 
 

@@ -24,8 +24,8 @@ from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 
-#: A file needs a chunk.
 FULL = full_chunks('Account "default" is over chunk count limit')
+"""A file needs a chunk."""
 CLUSTER, ACCOUNT = "waiting for the cluster", "waiting for room in the account"
 
 CASES = [(one, "rocksdb", CONNECTOR) for one in STATEFUL]

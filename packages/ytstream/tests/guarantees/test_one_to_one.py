@@ -135,7 +135,6 @@ BREAKS: dict[str, tuple[Change, str]] = {
     "lost key": (lambda rows: rows.drop("row_index"), "row_index is lost"),
 }
 
-#: With several queues alone: equal positions of two queues would share a key.
 BREAKS_OF_SEVERAL: dict[str, tuple[Change, str]] = {
     "lost queue": (lambda rows: rows.drop("queue_id"), "queue_id is lost"),
     "computed queue": (
@@ -147,8 +146,8 @@ BREAKS_OF_SEVERAL: dict[str, tuple[Change, str]] = {
         "queue_id is computed",
     ),
 }
+"""With several queues alone: equal positions of two queues would share a key."""
 
-#: Refused unless ``accept`` has the entry that the refusal names.
 ACCEPTABLE: dict[str, tuple[Change, str]] = {
     "inner join": (_joined("inner"), JOIN),
     "left join": (_joined("left"), JOIN),
@@ -210,8 +209,8 @@ ACCEPTABLE: dict[str, tuple[Change, str]] = {
         SUBQUERY,
     ),
 }
+"""Refused unless ``accept`` has the entry that the refusal names."""
 
-#: Refused whatever ``accept`` says.
 NEVER: dict[str, tuple[Change, str]] = {
     "full join": (_joined("full"), "Outer join: makes rows of the other side"),
     "right join": (_joined("right"), "Outer join: makes rows of the other side"),
@@ -241,6 +240,7 @@ NEVER: dict[str, tuple[Change, str]] = {
         "scalarsubquery is not deterministic",
     ),
 }
+"""Refused whatever ``accept`` says."""
 
 PASSES: dict[str, Change] = {
     "columns and filters": lambda rows: (
@@ -396,7 +396,6 @@ def test_a_subquery_over_a_stream_is_refused(
         _admit(context, change(_rows(spark, context)), JOIN, SUBQUERY)
 
 
-#: Changes that leave the output's columns as they are, and what they need accepted.
 WHOLE: dict[str, tuple[int, Change, tuple[str, ...]]] = {
     "CTE and views": (
         2,
@@ -415,6 +414,7 @@ WHOLE: dict[str, tuple[int, Change, tuple[str, ...]]] = {
         (SUBQUERY,),
     ),
 }
+"""Changes that leave the output's columns as they are, and what they need accepted."""
 
 
 @pytest.mark.parametrize("kind", WHOLE)

@@ -19,8 +19,8 @@ from ytstream_tools.status.status_text import status
 
 A, B = QUEUES
 MOVES = ("skip", "rewind")
-#: Partition -> the row that came next, and the one that comes next now.
 Moved = Mapping[int, tuple[int, int]]
+"""Partition -> the row that came next, and the one that comes next now."""
 for_all = pytest.mark.parametrize(
     "kind",
     [

@@ -18,8 +18,8 @@ class Execution:
     """An execution of Spark's that has made observations."""
 
     made: dict[str, tuple[Any, ...]]
-    #: How often they were asked for.
     asked: int = 0
+    """How often they were asked for."""
     names: list[str] = field(default_factory=list)
 
     def observedMetrics(self) -> Any:  # noqa: N802

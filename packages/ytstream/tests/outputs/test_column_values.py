@@ -27,8 +27,6 @@ from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 
-#: Each way to the writer: the query's own rows, gathered ones, judged first, a key, several
-#: outputs, with state, and a table of its own.
 WAYS = {
     "streamed": ("transactional", "map", False),
     "judged first": ("at_least_once", "map", True),
@@ -38,6 +36,8 @@ WAYS = {
     "totals": ("transactional", "aggregate", False),
     "static": ("transactional", "map", False),
 }
+"""Each way to the writer: the query's own rows, gathered ones, judged first, a key, several
+outputs, with state, and a table of its own."""
 _ROW = r'\{"event_id":"1-00000007",.*'
 _WINDOW = r'\{"auction":\d+,"window_start":"2024-01-01T00:00:00\.000000Z",.*"bids":1.*'
 ROWS = {
@@ -132,7 +132,6 @@ def test_an_error_of_another_kind_stays() -> None:
     assert column_values.explained(ValueError("null in a column"), "batch 0") is None
 
 
-#: By type of the column: values as SQL, and those of them that the column does not hold.
 UNSIGNED: dict[Any, tuple[Sequence[str], Sequence[str]]] = {
     "uint8": (["-1Y", "0Y", "127Y", "null"], ["-1"]),
     "uint16": (["-1", "65535", "65536", "0"], ["-1", "65536"]),
@@ -156,6 +155,7 @@ UNSIGNED: dict[Any, tuple[Sequence[str], Sequence[str]]] = {
     ),
     "int64": (["-1L"], []),
 }  # fmt: skip
+"""By type of the column: values as SQL, and those of them that the column does not hold."""
 
 
 @pytest.mark.parametrize("type_", UNSIGNED, ids=str)
@@ -204,13 +204,13 @@ def test_a_negative_number_does_not_become_a_positive_one(
     assert not stream.found()
 
 
-#: Expressions over all columns of a row.
 OVER_ALL: dict[str, Callable[[DataFrame, Sequence[Column]], DataFrame]] = {
     "checked": lambda rows, columns: column_values.verified(rows, "output", columns),
     "rejected": lambda rows, _: rows.select(row_json.written(rows.schema)),
     "measured": lambda rows, _: rows.select(collected._bytes(rows.schema)),
     "restored": lambda rows, _: row_json.read(rows, "c0", rows.schema),
 }
+"""Expressions over all columns of a row."""
 
 
 @pytest.mark.thorough

@@ -43,8 +43,8 @@ each_guarantee = pytest.mark.parametrize(
     ("guarantee", "queues"), [("transactional", 2), ("idempotent", 1), ("at_least_once", 1)]
 )
 
-#: Below it a bid is cheap.
 _CHEAP = 10_000
+"""Below it a bid is cheap."""
 
 
 def _with_outputs(
@@ -387,7 +387,6 @@ def test_a_total_whose_groups_are_finer_than_its_key_is_refused(stream_of: Strea
     assert not [*stream.flow().outputs.remarks()]
 
 
-#: Statements, and whether each shows that no two of its rows share `k`.
 GROUPS = {
     "select price % 7 as k from {rows} group by price % 7": True,
     "select price % 7 as k from {rows} group by price % 7, bidder % 2": False,
@@ -404,6 +403,7 @@ GROUPS = {
     "select price as k from {rows} group by rollup(price)": False,
     "select first(price) as k from {rows}": False,
 }
+"""Statements, and whether each shows that no two of its rows share `k`."""
 
 
 @pytest.mark.parametrize("statement", GROUPS)

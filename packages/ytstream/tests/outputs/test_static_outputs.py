@@ -129,7 +129,7 @@ class Driver:
         self.context, self.static_tables = context, StaticTables(Epoch(epoch, ME))
         self.client: Any = context.client
         self.settings = context.settings
-        #: The number of the last batch.
+        # The number of the last batch.
         self.last = 0
         self.start(epoch)
 
@@ -476,7 +476,6 @@ def _move_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "_move", move)
 
 
-#: A fix that is taken out, and a test that fails without it.
 BARE: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[..., None]]] = {
     "every batch": (_believe_every_batch, test_a_table_is_published_when_the_head_has_its_batch),
     "orphans": (
@@ -489,6 +488,7 @@ BARE: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[..., Non
     ),
     "over": (_move_over, test_foreign_tables_stay_as_they_are),
 }
+"""A fix that is taken out, and a test that fails without it."""
 
 
 @pytest.mark.parametrize("bare", BARE)
@@ -571,7 +571,6 @@ def _is_as_the_ledger_says(stream: Stream) -> None:
         assert not stream.client.get(f"{path}/@dynamic")
 
 
-#: Where a batch fails: the request, and what becomes of it. "commit": that of the ledger's row.
 POINTS: Mapping[str, Mapping[str, Any]] = {
     "write": {"method": "WriteTable", "action": "fail", "error": UNAVAILABLE},
     "head": {"method": "ModifyRows", "where": "ledger", "action": "fail", "error": UNAVAILABLE},
@@ -579,6 +578,7 @@ POINTS: Mapping[str, Mapping[str, Any]] = {
     "reply": {"method": "CommitTransaction", "action": "lose_reply"},
     "move": {"method": "move", "action": "fail", "error": UNAVAILABLE, "times": None},
 }
+"""Where a batch fails: the request, and what becomes of it. "commit": that of the ledger's row."""
 
 
 def _fail_at(stream: Stream, cluster: Running, point: str) -> None:

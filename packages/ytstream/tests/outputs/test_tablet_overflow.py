@@ -34,8 +34,8 @@ from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, Stream, assert_e
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-#: Rows of one tablet in one transaction, for these tests.
 LIMIT = 100
+"""Rows of one tablet in one transaction, for these tests."""
 
 
 @pytest.fixture

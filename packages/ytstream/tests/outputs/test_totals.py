@@ -30,8 +30,8 @@ from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 
-#: Those that write a batch: at most one for each tablet of the queue.
 TASKS = LOCAL_QUEUE_TABLETS
+"""Those that write a batch: at most one for each tablet of the queue."""
 
 OUTPUT = [
     Column("auction", "int64", key=True),
@@ -213,7 +213,6 @@ def test_rejected_rows_are_added_once(stream_of: StreamOf, spark: SparkSession) 
     assert sum(row["bids"] for row in rows) == len(stream.sent)
 
 
-#: What may happen to a batch: the request, and what it meets.
 FAULTS: tuple[Mapping[str, Any], ...] = (
     {},
     {"method": "ModifyRows", "action": "lose_reply"},
@@ -221,6 +220,7 @@ FAULTS: tuple[Mapping[str, Any], ...] = (
     {"method": "CommitTransaction", "action": "lose_reply"},
     {"method": "CommitTransaction", "action": "hang_up"},
 )
+"""What may happen to a batch: the request, and what it meets."""
 
 
 @pytest.mark.thorough

@@ -36,12 +36,12 @@ from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.spark.spark_errors import explained_spark
 
 LIMIT = 100_000
-#: As the Java client puts it into the error of a query.
 ERROR = (
     "[STREAM_FAILED] Query terminated with exception: YTsaurusError: 'Transaction affects too many "
     """rows in tablet'; full error: {"code"=1717;"message"="Transaction affects too many rows in """
     """tablet";"attributes"={"limit"=500;"tablet_id"="1-2-3-4";};} SQLSTATE: XXKST"""
 )
+"""As the Java client puts it into the error of a query."""
 
 
 def _note(context: JobContext, keys: int | None) -> None:

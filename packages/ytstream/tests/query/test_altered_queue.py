@@ -18,13 +18,13 @@ from ytstream_tools.testing.job_stream import Stream, wait, wait_for_failure
 pytestmark = pytest.mark.spark
 
 GUARANTEES = ("transactional", "idempotent", "at_least_once")
-#: What SPYT would read as 7, and as 0.
 CHANGES: dict[str, tuple[dict[str, Any], int | None, str]] = {
     "wider": ({"type_v3": "int64"}, 2**40 + 7, "the table has int64, tables.py says int32"),
     "null": (
         {"type_v3": {"type_name": "optional", "item": "int32"}}, None, "the table may hold null",
     ),
 }  # fmt: skip
+"""What SPYT would read as 7, and as 0."""
 
 
 def _small_prices(stream: Stream) -> Stream:

@@ -12,8 +12,8 @@ from ytstream_tools.testing.job_stream import settle, wait
 
 pytestmark = pytest.mark.spark
 
-#: Seconds for which the cluster holds each request.
 HELD = 0.5
+"""Seconds for which the cluster holds each request."""
 
 
 @pytest.mark.parametrize(

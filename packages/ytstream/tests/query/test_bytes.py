@@ -33,8 +33,8 @@ from ytstream_tools.testing.unit_frames import (
 pytestmark = pytest.mark.spark
 
 PAYLOADS = [b"\x00\xff\x1f\x8b", b"", "ы".encode(), b"\x80" * 300, "text", b"\xed\xa0\x80"]
-#: Neither in the reference nor accepted.
 ODD = b"\xff\xfe\xfd"
+"""Neither in the reference nor accepted."""
 PAYLOAD, NUMBER = Column("payload", "string"), Column("n", "int64")
 REFERENCE: list[dict[str, Any]] = [
     {"payload": payload, "known": as_bytes(payload)[::-1]} for payload in PAYLOADS[:4]
@@ -92,13 +92,13 @@ def _sums(rows: Sequence[SampleRow]) -> list[SampleRow]:
     return [{"payload": payload, "n": n} for payload, n in sums.items()]
 
 
-#: Processing -> columns of the output, transform(), expected().
 JOBS: dict[str, tuple[list[Column], Callable[..., DataFrame], Callable[..., list[SampleRow]]]] = {
     "map": ([PAYLOAD, NUMBER], _passed, _accepted),
     "join": ([PAYLOAD, Column("known", "string"), NUMBER], _joined, _looked_up),
     "deduplicate": ([PAYLOAD], _deduplicated, _distinct),
     "aggregate": ([replace(PAYLOAD, key=True), NUMBER], _summed, _sums),
 }
+"""Processing -> columns of the output, transform(), expected()."""
 
 
 @pytest.fixture(params=JOBS)

@@ -125,8 +125,8 @@ def test_only_what_is_read_is_asked_for(
     assert len(asked(found.select("seller"))) == 2
 
 
-#: Type of a key -> two values of it that the table has, and one that it has not.
 _TIME = 1_704_067_200
+"""Type of a key -> two values of it that the table has, and one that it has not."""
 KEYS: Mapping[str, tuple[Any, Any, Any]] = {
     **dict.fromkeys(("int8", "int16", "int32", "int64", "interval"), (-7, 0, 5)),
     **{name: tuple(map(YsonUint64, (0, 200, 7))) for name in ("uint8", "uint16", "uint32")},

@@ -41,8 +41,8 @@ class Rewritten:
 
     context: JobContext
     version: int = 0
-    #: What else happens between the two lookups of a batch.
     meanwhile: list[Callable[[], object]] = field(default_factory=list)
+    """What else happens between the two lookups of a batch."""
 
     @property
     def path(self) -> str:

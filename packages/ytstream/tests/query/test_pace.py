@@ -14,8 +14,8 @@ from ytstream.settings.job_settings import OWN, SPYT
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import wait
 
-#: Seconds of a batch that has read so many rows of a partition.
 Cluster = Callable[[int], float]
+"""Seconds of a batch that has read so many rows of a partition."""
 WANTED, MOST = 10.0, 1_000_000
 
 

@@ -22,8 +22,8 @@ from ytstream.query.batch_outcome import BatchOutcome, BatchOutcomes
 from ytstream.query.progress import ProgressMonitor
 
 A, B = "//home/a", "//home/b"
-#: The second of each trigger.
 _TRIGGERS = count()
+"""The second of each trigger."""
 
 
 def _progress(

@@ -37,10 +37,10 @@ pytestmark = pytest.mark.spark
 
 GUARANTEES = ("transactional", "idempotent", "at_least_once")
 
-#: Requests that come at any time, of no batch.
 _ALWAYS = ("Discover", "discover_proxies", "PingTransaction")
-#: What tells the requests of a batch apart. Ids are others in each run.
+"""Requests that come at any time, of no batch."""
 _STABLE = ("path", "queue", "partition")
+"""What tells the requests of a batch apart. Ids are others in each run."""
 _NO_SUCH_TABLET = 1701
 _ALL_READ = "the job has read all of them"
 
@@ -51,20 +51,20 @@ class Request:
 
     method: str
     where: dict[str, Any] = field(default_factory=dict)
-    #: How many like it come before.
     skip: int = 0
-    #: The request after whose like this one counts; None: after the rows were sent.
+    """How many like it come before."""
     behind: Request | None = None
+    """The request after whose like this one counts; None: after the rows were sent."""
 
 
 _LEDGER = Request("ModifyRows", {"path": "*/ledger"})
-#: Names of requests: the name says where the reshard falls.
 NAMED = {
     "before the plan": Request("GetNode", {"path": "*/@queue_partitions"}),
     "between two pulls": Request("PullConsumer", {"partition": 3}),
     "between the check and the commit": _LEDGER,
     "at the commit": Request("CommitTransaction", behind=_LEDGER),
 }
+"""Names of requests: the name says where the reshard falls."""
 
 
 def _hold(stream: Stream, cluster: Running, request: Request) -> Fault:

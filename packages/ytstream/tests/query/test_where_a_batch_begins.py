@@ -47,8 +47,8 @@ with_and_without = pytest.mark.parametrize("fixed", [True, False], ids=["fixed",
 
 A, B = "//home/a", "//home/b"
 PLANNED = {A: {0: RowRange(20, 40)}, B: dict[int, RowRange]()}
-#: What SPYT's plan has of the two queues: read as planned.
 READ = ({0: RowRange(20, 40), 1: RowRange(5, 5)}, dict[int, RowRange]())
+"""What SPYT's plan has of the two queues: read as planned."""
 
 
 # -- without a cluster ---------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from tests.support.helpers import StreamOf, another_process, refusal, sampled
 
 pytestmark = pytest.mark.spark
 
-#: The others without Spark in test_start.py, and with it in `make journeys`.
 GUARANTEES = [("transactional",), ("idempotent",), ("at_least_once",)]
+"""The others without Spark in test_start.py, and with it in `make journeys`."""
 
 
 @pytest.mark.parametrize("guarantee", sampled(GUARANTEES, [("transactional",)]))

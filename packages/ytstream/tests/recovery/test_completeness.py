@@ -45,8 +45,8 @@ from ytstream.recovery.completeness import (
     read,
 )
 
-#: Lets the cluster's time pass: old rows cost a test no time.
 Later = Callable[[float], object]
+"""Lets the cluster's time pass: old rows cost a test no time."""
 
 
 @pytest.fixture

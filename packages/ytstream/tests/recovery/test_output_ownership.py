@@ -21,12 +21,12 @@ from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 
-#: The guarantee, and its outputs whose keys are positions.
 KEYED = {
     "transactional": [REJECTED],
     "at_least_once": [REJECTED],
     "idempotent": ["output", REJECTED],
 }
+"""The guarantee, and its outputs whose keys are positions."""
 for_each = pytest.mark.parametrize("guarantee", KEYED)
 
 

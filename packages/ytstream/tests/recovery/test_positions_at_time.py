@@ -324,11 +324,11 @@ def test_drain_of_a_job_that_does_not_run_is_refused(provisioned_of: ContextOf) 
 
 # -- --dry-run
 
-#: These change nothing on the cluster.
 READING = {
     "check", "status", "metrics", "page", "logs", "demo", "real", "tables", "confs", "alerts",
     "rehearse", "capture", "complete-until", "why", "adopt", "approve", "preview",
 }  # fmt: skip
+"""These change nothing on the cluster."""
 
 
 def _takes_dry_run(command: str) -> bool:

@@ -28,8 +28,8 @@ from ytstream.recovery.lock import InstanceLock
 from ytstream.recovery.repositioning import rewind
 from ytstream_tools.submitting import draining
 
-#: Of the moments at which a command may die, one in so many is tried in `make test`.
 STRIDES = [13, pytest.param(1, marks=pytest.mark.journey)]
+"""Of the moments at which a command may die, one in so many is tried in `make test`."""
 
 
 class Killed(BaseException):

@@ -32,7 +32,6 @@ pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 
 for_each = pytest.mark.parametrize("guarantee", ["transactional", "idempotent", "at_least_once"])
 
-#: (guarantee before, guarantee after, processing)
 MIGRATIONS = [
     *(("transactional", "idempotent", "map"), ("transactional", "at_least_once", "map")),
     *(("idempotent", "transactional", "map"), ("idempotent", "at_least_once", "map")),
@@ -40,13 +39,14 @@ MIGRATIONS = [
     ("transactional", "at_least_once", "window"),
     ("at_least_once", "transactional", "window"),
 ]
-#: Said of a state some of whose rows cannot be read again.
+"""(guarantee before, guarantee after, processing)"""
 _NOT_ALL = (
     "some rows that it was made of are trimmed, or of a queue that was recreated or that the "
     "configuration does not name; `rewind earliest` reads all others"
 )
-#: The last step of a batch before a driver's death; None: it lives on.
+"""Said of a state some of whose rows cannot be read again."""
 DEATHS = ("state", "head", None)
+"""The last step of a batch before a driver's death; None: it lives on."""
 
 
 def _is_at(driver: Driver, rows: dict[int, int]) -> bool:

@@ -461,13 +461,13 @@ def test_a_rewind_keeps_a_removed_queue_in_mind(driver_of: DriverOf) -> None:
     assert driver.outcome() == EXACT
 
 
-#: The queues of a job, before and after; the harness has two, the first in front of the second.
 _CHANGES = {
     "one added behind": ("first", "first second"),
     "one added in front": ("second", "first second"),
     "one removed": ("first second", "second"),
     "one renamed": ("first", "second"),
 }
+"""The queues of a job, before and after; the harness has two, the first in front of the second."""
 
 
 _DEATHS = (*STEPS[True], None)

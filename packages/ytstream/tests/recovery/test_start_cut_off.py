@@ -36,8 +36,8 @@ class Cut(NamedTuple):
     """A request of a start that goes wrong."""
 
     rule: Mapping[str, Any]
-    #: Whether the start is committed by then.
     is_late: bool = False
+    """Whether the start is committed by then."""
 
 
 _FAIL = {"action": "fail", "error": UNAVAILABLE}
@@ -55,8 +55,8 @@ CUTS = {
         is_late=True,
     ),
 }
-#: What the cut off start ends with: the supervisor tries again after each of them.
 FAILURES = (RestartableError, YtError, OSError)
+"""What the cut off start ends with: the supervisor tries again after each of them."""
 
 
 def _filled(context: JobContext) -> JobContext:

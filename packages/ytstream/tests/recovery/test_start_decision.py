@@ -20,11 +20,11 @@ QUEUE = "//home/job/queue-0"
 OTHER = "//home/job/queue-1"
 LEDGER = "//home/job/ledger"
 
-#: Those of one guarantee differ in state alone; a head without a batch has none to verify.
 KINDS = [
     *(("transactional", "map"), ("transactional", "window")),
     *(("at_least_once", "map"), ("at_least_once", "window"), ("idempotent", "map")),
 ]
+"""Those of one guarantee differ in state alone; a head without a batch has none to verify."""
 for_all = pytest.mark.parametrize("kind", KINDS, ids="-".join)
 Kind = tuple[str, str]
 

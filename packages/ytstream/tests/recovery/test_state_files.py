@@ -6,8 +6,8 @@ import pytest
 
 from ytstream.recovery.state_files import StatePartition, newest
 
-#: Changes of versions 3 to 8, snapshots of 2, 4 and 7.
 CHANGES, SNAPSHOTS = range(3, 9), (2, 4, 7)
+"""Changes of versions 3 to 8, snapshots of 2, 4 and 7."""
 
 
 def _partition(number: int = 0) -> StatePartition:

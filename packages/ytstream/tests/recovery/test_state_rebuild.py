@@ -31,10 +31,10 @@ pytestmark = pytest.mark.spark
 
 BATCHES = 15
 STORE = "org.apache.spark.sql.execution.streaming.state.StateStore"
-#: Spark 4.2 takes an older snapshot by itself (SPARK-54121).
 REPAIRS = version_of("pyspark") >= "4.2"
-#: Changes a stored file.
+"""Spark 4.2 takes an older snapshot by itself (SPARK-54121)."""
 Damage = Callable[[bytes], bytes | None]
+"""Changes a stored file."""
 
 
 def _flipped(data: bytes) -> bytes:
@@ -55,13 +55,13 @@ class Case:
     """A damaged file, and how many batches `rewind state` then executes again; None: it cannot."""
 
     name: str
-    #: A file of partition 0: "changes", "snapshot" or "sst", and how many newer ones there are.
     of: str
+    """A file of partition 0: "changes", "snapshot" or "sst", and how many newer ones there are."""
     damage: Damage
     again: int | None
     newer: int = 0
-    #: Whether Spark itself copes with it.
     is_harmless: bool = False
+    """Whether Spark itself copes with it."""
 
 
 CASES = (

@@ -226,8 +226,8 @@ class Account:
 
     read: int
     rejected: int
-    #: Notes of the late rows, and how many of these rows are late for all that they could be in.
     notes: list[dict[str, Any]]
+    """Notes of the late rows, and how many of these rows are late for all that they could be in."""
     lost: int
 
     @property
@@ -272,16 +272,16 @@ def _at_the_rejected_rows(stream: Stream, cluster: Running) -> None:
     cluster.client.faults.add(method="ModifyRows", where=where, action="fail", error=UNAVAILABLE)
 
 
-#: How a job is called here -> its processing.
 _JOBS = {
     "tumbling": "window", "sliding": "window", "deduplicate": "deduplicate", "sessions": "sessions",
 }  # fmt: skip
-#: Only a transactional batch has a commit of its outputs.
+"""How a job is called here -> its processing."""
 _FAULTS = [
     ("transactional", _at_the_commit),
     ("transactional", _at_the_rejected_rows),
     ("at_least_once", _at_the_rejected_rows),
 ]
+"""Only a transactional batch has a commit of its outputs."""
 
 
 @pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)

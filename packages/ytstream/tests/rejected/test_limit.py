@@ -36,7 +36,6 @@ from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 
-#: Each kind with state, and guarantees and numbers of queues in turn.
 KINDS = [
     ("transactional", "window", 2),
     pytest.param("transactional", "aggregate", 1, marks=pytest.mark.journey),
@@ -45,6 +44,7 @@ KINDS = [
     pytest.param("at_least_once", "deduplicate", 2, marks=pytest.mark.journey),
     pytest.param("transactional", "sessions", 2, marks=pytest.mark.journey),
 ]
+"""Each kind with state, and guarantees and numbers of queues in turn."""
 for_each = pytest.mark.parametrize(("guarantee", "processing", "queues"), KINDS)
 _SECOND_US = 1_000_000
 _HOUR_US = 3_600 * _SECOND_US

@@ -31,8 +31,8 @@ from ytstream_tools.testing.job_stream import Stream
 pytestmark = pytest.mark.spark
 
 NEVER = {"never": "false"}
-#: Makes a job of columns, REJECT and a number of queues.
 Rejecting = Callable[..., Stream]
+"""Makes a job of columns, REJECT and a number of queues."""
 
 
 @pytest.fixture
@@ -105,7 +105,6 @@ def _differences(
     }
 
 
-#: Besides those of all_types: the keys of a map that are no texts, and what is no finite number.
 MORE: dict[str, tuple[Any, list[Any]]] = {
     "numbers": (ti.Dict[ti.Int64, ti.Utf8], [[[1, "a"]], [], [[-2, "ы"]]]),
     "unsigned": (ti.List[ti.Uint64], [[0, 2**64 - 1], [], [1]]),
@@ -113,6 +112,7 @@ MORE: dict[str, tuple[Any, list[Any]]] = {
     "short_nan": ("float", [math.nan, math.inf, -math.inf]),
     "nans": (ti.List[ti.Double], [[math.nan, 1.0], [math.inf], []]),
 }
+"""Besides those of all_types: the keys of a map that are no texts, and what is no finite number."""
 TEXTS = [Column("id", "utf8"), Column("text", "string")]
 
 
@@ -132,8 +132,8 @@ def test_values_of_every_type_come_back_from_a_rejected_row(rejecting: Rejecting
     assert _differences(sent, _rows(stream, "output")) == {}
 
 
-#: Names that the output of rejected rows, and the work on it, use as well.
 NAMES = ("tablet_index", "row_index", "reason", "time", "row", "parsed", "position")
+"""Names that the output of rejected rows, and the work on it, use as well."""
 
 
 @pytest.mark.thorough
@@ -201,8 +201,8 @@ def test_a_row_of_a_thousand_columns_is_rejected_and_comes_back(
     assert _differences(sent, _rows(stream, "output")) == {}
 
 
-#: Longer as JSON than a table takes.
 INEXACT = {"texts": "\x01" * 5_000_000, "bytes": b"\xff" * 13_000_000}
+"""Longer as JSON than a table takes."""
 
 
 @pytest.mark.parametrize("kind", INEXACT)
@@ -246,8 +246,8 @@ def test_any_bytes_come_back_from_a_rejected_row(rejecting: Rejecting) -> None:
     assert _differences(sent, _rows(stream, "output")) == {}
 
 
-#: As the runtime wrote it before strings could be in base64.
 WRITTEN_BEFORE = '{"id":"a","text":"$base64 AP8fiw==","texts":{"AP8fiw==":1}}'
+"""As the runtime wrote it before strings could be in base64."""
 
 
 def test_rows_of_older_versions_are_read_as_they_were_written(rejecting: Rejecting) -> None:

@@ -15,7 +15,6 @@ from ytstream.settings import environment
 from ytstream.settings.job_settings import load, token
 from ytstream.settings.plain_path import plain
 
-#: What a shell of someone who works with clusters has.
 SHELL = {
     "YT_PROXY": "cluster.example.com",
     "YT_TOKEN": "secret",
@@ -32,6 +31,7 @@ SHELL = {
     "YARN_CONF_DIR": "/etc/hadoop",
     "MASTER": "yarn",
 }
+"""What a shell of someone who works with clusters has."""
 OTHER = {"HOME": "/home/me", "SPARK_LOCAL_DIRS": "/scratch", "YTSTREAM_SUBMIT_ARGS": "--x"}
 LOCAL = {"LANG": "C.UTF-8"}
 

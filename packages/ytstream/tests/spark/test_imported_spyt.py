@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.sparks import SPARKS
 
-#: SPYT has extended Spark, and `__main__` is as it was.
 CODE = """
 import sys
 
@@ -23,6 +22,7 @@ assert hasattr(DataFrame, "withYsonColumn")
 assert hasattr(sys.modules["__main__"], "__file__") == had
 print("imported")
 """
+"""SPYT has extended Spark, and `__main__` is as it was."""
 
 
 class Started(NamedTuple):

@@ -32,8 +32,8 @@ from ytstream_tools.demo.crash_scenario import drained
 
 ROOT = Path(__file__).parents[4]
 PATIENCE_SECONDS = 180
-#: How a driver's process starts: Python starts the JVM, or spark-submit's JVM starts Python.
 BY_PYTHON = [sys.executable]
+"""How a driver's process starts: Python starts the JVM, or spark-submit's JVM starts Python."""
 BY_SPARK_SUBMIT = [
     f"{Path(str(find_spec('pyspark').origin)).parent}/bin/spark-submit",  # type: ignore[union-attr]
     "--master", "local[2]",

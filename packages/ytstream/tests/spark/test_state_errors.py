@@ -21,7 +21,6 @@ _ANSWERED = (
 )
 _CLOSED = "\tat tech.ytsaurus.client.bus.DefaultBusChannel.channelDisconnected(DefaultBus:150)\n"
 
-#: Of a changelog that cannot be begun, and of one that cannot be finished.
 BEGUN = (
     "An error occurred while calling z:ytstream.Output.write.\n"
     ": org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred "
@@ -32,6 +31,7 @@ BEGUN = (
     "state. Failed to get the changelog writer for state store at version 5. SQLSTATE: 58030\n"
     f"\tat {_STATE}.StateStoreErrors$.failedToGetChangelogWriter(StateStoreErrors.scala:244)\n"
 )
+"""Of a changelog that cannot be begun, and of one that cannot be finished."""
 FINISHED = (
     "An error occurred while calling z:ytstream.Output.write.\n"
     ": org.apache.spark.SparkException: [CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT] Error writing "
@@ -40,20 +40,20 @@ FINISHED = (
     "checkpoint. SQLSTATE: 58030\n"
     f"\tat {_STATE}.RocksDBStateStoreProvider$RocksDBStateStore.commit(RocksDBStateStorePr:451)\n"
 )
-#: Of the store in memory, whose errors Spark passes on as those of a task.
 _TASK = (
     "An error occurred while calling z:ytstream.Output.write.\n"
     ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 71.0 "
     "failed 1 times, most recent failure: Lost task 0.0 in stage 71.0 (TID 198) (localhost "
     "executor driver): {0}"
 )
-#: Of a store that cannot be read.
+"""Of the store in memory, whose errors Spark passes on as those of a task."""
 LOADED = (
     "An error occurred while calling z:ytstream.Output.write.\n"
     ": org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred "
     "during loading state.  SQLSTATE: 58030\n"
     f"\tat {_STATE}.RocksDBStateStoreProvider.loadStateStore(RocksDBStateStoreProvider.scala:764)\n"
 )
+"""Of a store that cannot be read."""
 
 
 def _answer(code: int, message: str) -> str:

@@ -37,10 +37,10 @@ pytestmark = pytest.mark.spark
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 STORE = "org.apache.spark.sql.execution.streaming.state.StateStore"
-#: Requests that change Cypress, by their names over RPC.
 WRITES = {"CreateNode", "WriteFile", "MoveNode", "RemoveNode", "CopyNode", "SetNode"}
-#: Of a file that Spark's file system writes: a temporary file is made, written and moved.
+"""Requests that change Cypress, by their names over RPC."""
 OF_A_FILE = 3
+"""Of a file that Spark's file system writes: a temporary file is made, written and moved."""
 _MIB = 1 << 20
 
 

@@ -20,12 +20,12 @@ from ytstream_tools.testing.job_stream import Stream, settle, wait
 
 pytestmark = pytest.mark.spark
 
-#: Each kind of state and each guarantee that has any, in turn.
 PAIRS = [
     ("transactional", "window"),
     pytest.param("at_least_once", "deduplicate", marks=pytest.mark.journey),
     pytest.param("at_least_once", "sessions", marks=pytest.mark.journey),
 ]
+"""Each kind of state and each guarantee that has any, in turn."""
 for_each = pytest.mark.parametrize(("guarantee", "processing"), PAIRS)
 
 Said = Callable[[Stream], str]

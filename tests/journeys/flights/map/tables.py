@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ytstream import REJECTED, Column
 
-#: One planned departure from New York. What is not required is null for flights that were cancelled
-#: or diverted.
 QUEUE = [
     Column("time_hour", "timestamp", required=True),  # the hour of the scheduled departure
     Column("minute", "int32", required=True),  # the minute within it
@@ -20,6 +18,8 @@ QUEUE = [
     Column("arr_delay", "int64"),  # minutes
     Column("air_time", "double"),  # minutes
 ]
+"""One planned departure from New York. What is not required is null for flights that were cancelled
+or diverted."""
 
 OUTPUTS = {
     "output": [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-#: A flight that never departed has no time of arrival either: the first reason counts.
 REJECT = {
     "never departed": "dep_time IS NULL",
     "departed, but never arrived": "arr_time IS NULL",
 }
+"""A flight that never departed has no time of arrival either: the first reason counts."""
 
 
 def transform(events: DataFrame) -> DataFrame:

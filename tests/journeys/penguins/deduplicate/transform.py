@@ -2,8 +2,8 @@
 
 from pyspark.sql import DataFrame
 
-#: A second report comes within this time.
 WITHIN = "1 minute"
+"""A second report comes within this time."""
 REJECT = {
     "without a time": "reported IS NULL",
     "from the future": "reported > current_timestamp() + INTERVAL 30 seconds",

@@ -12,10 +12,9 @@ _FILE = Path(__file__).with_name("penguins-raw.csv")
 _PENGUINS = [*csv.DictReader(_FILE.read_text(encoding="utf-8").splitlines())]
 _DAY_0 = date(1970, 1, 1)
 
-#: None of their columns is an event time.
 EVENT_TIME: str | None = None
+"""None of their columns is an event time."""
 
-#: Nothing is known of the third species, the Chinstrap.
 REFERENCE: list[dict[str, Any]] = [
     {
         "species": "Adelie",
@@ -30,6 +29,7 @@ REFERENCE: list[dict[str, Any]] = [
         "usual_mass": None,
     },
 ]
+"""Nothing is known of the third species, the Chinstrap."""
 
 
 def rows(count: int, seed: int, start_us: int) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,6 @@ import yt.type_info as ti
 
 from ytstream import REJECTED, Column
 
-#: No event time: a join needs none.
 QUEUE = [
     Column("individual", "utf8", required=True),
     Column("species", "utf8"),
@@ -14,6 +13,7 @@ QUEUE = [
     Column("body_mass", "uint16"),
     Column("comments", ti.List[ti.Utf8], required=True),
 ]
+"""No event time: a join needs none."""
 
 OUTPUTS = {
     "output": [

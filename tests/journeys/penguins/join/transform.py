@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-#: Measured, but not described.
 REJECT = {"the species is unknown": "species IS NULL"}
+"""Measured, but not described."""
 
 
 def transform(events: DataFrame, reference: DataFrame) -> DataFrame:

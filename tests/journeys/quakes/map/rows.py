@@ -11,12 +11,12 @@ from typing import Any
 _FILE = Path(__file__).with_name("earthquakes.csv")
 _QUAKES = [*csv.DictReader(_FILE.read_text(encoding="utf-8").splitlines())]
 
-#: The column of the event time.
 EVENT_TIME = "time"
+"""The column of the event time."""
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
-#: The agency's first day, before 1970: days of a date32.
 _FOUNDED = -33_000
+"""The agency's first day, before 1970: days of a date32."""
 
 
 def rows(count: int, seed: int, start_us: int) -> Iterator[dict[str, Any]]:

@@ -7,10 +7,10 @@ import yt.type_info as ti
 
 from ytstream import REJECTED, Column
 
-#: A value with the name of its kind, as the agency lists them.
 READING = ti.Struct["kind" : ti.Utf8, "value" : ti.Optional[ti.Double]]
-#: Where it was; the depth is not always known.
+"""A value with the name of its kind, as the agency lists them."""
 PLACE = ti.Struct["lat" : ti.Double, "lon" : ti.Double, "depth" : ti.Optional[ti.Double]]
+"""Where it was; the depth is not always known."""
 
 QUEUE = [
     Column("id", "utf8", required=True),

@@ -5,14 +5,14 @@ from pyspark.sql import functions as F
 
 from .tables import OUTPUTS
 
-#: From here on an earthquake is strong.
 STRONG = 5.0
+"""From here on an earthquake is strong."""
 
-#: What no earthquake is.
 REJECT = {
     "the epicentre is not on Earth": "abs(epicentre.lat) > 90 OR abs(epicentre.lon) > 180",
     "nobody felt or measured it": "size(readings) = 0",
 }
+"""What no earthquake is."""
 
 
 def transform(events: DataFrame) -> DataFrame:

@@ -14,8 +14,8 @@ from ytstream import checked_state
 
 MINUTE_US = 60_000_000
 PAUSE_US = 10 * MINUTE_US
-#: A swarm is cut at multiples of this: some regions never rest.
 LONGEST_US = 120 * MINUTE_US
+"""A swarm is cut at multiples of this: some regions never rest."""
 LATENESS = "5 minutes"
 REJECT = {
     "without a time": "time IS NULL",

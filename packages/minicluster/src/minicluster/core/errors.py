@@ -43,8 +43,8 @@ PROCESS_EXITED = 10000
 PROCESS_SIGNALLED = 10001
 NO_SUCH_TRANSACTION = 11000
 INVALID_TRANSACTION_STATE = 11003
-#: The HTTP proxy answers these with 401 (SetStatusFromAuthError, server/http_proxy).
 UNAUTHENTICATED = frozenset({INVALID_CSRF_TOKEN, INVALID_CREDENTIALS, AUTHENTICATION})
+"""The HTTP proxy answers these with 401 (SetStatusFromAuthError, server/http_proxy)."""
 
 
 class ProtosUnavailableError(Exception):

@@ -255,8 +255,8 @@ def _input(command: Command, parameters: dict[str, Any], body: bytes) -> Any:
     return None
 
 
-#: How the error begins of a command that is done and whose answer its format cannot hold.
 UNWRITABLE = "The command is done, but its answer cannot be written"
+"""How the error begins of a command that is done and whose answer its format cannot hold."""
 
 
 def _response(request: web.Request, command: Command, wanted: Format, result: Any) -> web.Response:

@@ -20,8 +20,8 @@ from ..core.errors import YtError, generic
 
 _CORE = re.compile(r"spark-core_[\d.]+-(\d+)\.(\d+)\.(\d+)\.jar")
 _CACHE = "__pycache__"
-#: The earliest time that a ZIP can name.
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a ZIP can name."""
 
 
 def spark_version(home: Path) -> tuple[int, int, int]:

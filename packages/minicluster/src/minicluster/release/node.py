@@ -17,8 +17,8 @@ from pathlib import Path
 
 from ..core.errors import generic
 
-#: What every node has, by name of the distribution.
 PACKAGES = ("ytsaurus-client", "ytsaurus-yson", "packaging")
+"""What every node has, by name of the distribution."""
 
 _OTHER_VERSION = '''\
 """Let this interpreter say that it is of another version."""

@@ -14,8 +14,8 @@ from . import archives, documents
 from .node import java_home
 
 SETUP = Path(__file__).with_name("setup-spyt-env.sh")
-#: Programs that jobs call: SPYT's commands are lines for bash.
 PROGRAMS = ("bash", "tar")
+"""Programs that jobs call: SPYT's commands are lines for bash."""
 
 
 def missing() -> list[str]:

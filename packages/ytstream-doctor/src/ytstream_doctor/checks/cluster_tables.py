@@ -25,8 +25,8 @@ _ATTRIBUTES = (
 )  # fmt: skip
 _COMPOSITE = {"list", "struct", "tuple", "dict", "variant", "decimal"}
 _WRITE = 50_000
-#: A job's own files name fewer.
 _MOST_PATHS = 500
+"""A job's own files name fewer."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class ClusterTables:
     """What the cluster says of the paths in a job's files, and of its consumers."""
 
     found: Mapping[str, Mapping[str, Any]]
-    #: (queue, consumer) -> vital
     registered: Mapping[tuple[str, str], bool]
+    """(queue, consumer) -> vital"""
 
     def of(self, path: object) -> Mapping[str, Any] | None:
         """Return the attributes of a table; None for a path that is unknown or leads nowhere."""

@@ -10,20 +10,20 @@ from ..reading.reached_calls import Use, reached
 from ..reading.syntax import GAP, BoundExpression, Function, called
 from ..rules import Finding
 
-#: What runs a function of the job's in a task.
 _IN_TASKS = (
     "mapPartitions", "mapPartitionsWithIndex", "foreachPartition", "mapInPandas", "mapInArrow",
     "applyInPandas", "udf", "pandas_udf",
 )  # fmt: skip
-#: Reads of ytsaurus-client by key.
+"""What runs a function of the job's in a task."""
 _LOOKUPS = ("lookup_rows", "select_rows")
+"""Reads of ytsaurus-client by key."""
 _READS = ("select_rows", "read_table")
-#: Errors that mean every one of these reads.
 _ALL = ("Exception", "BaseException", "YtError", "YtResponseError")
-#: A broadcast of a table with at most so many rows is not a fault. A generated job does it, too.
+"""Errors that mean every one of these reads."""
 MOST_ROWS = 100_000
-#: What tells the size of a table on the cluster: dynamic ones have no `row_count` at hand.
+"""A broadcast of a table with at most so many rows is not a fault. A generated job does it, too."""
 SIZE = ("row_count", "chunk_row_count")
+"""What tells the size of a table on the cluster: dynamic ones have no `row_count` at hand."""
 
 
 def findings(job: InspectedJob, tables: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:

@@ -12,11 +12,11 @@ _TIMEOUT = "spark.hadoop.yt.timeout"
 _PURGE = "spark.sql.streaming.asyncLogPurge.enabled"
 _RETRIES = ("spark.task.maxFailures", "spark.stage.maxConsecutiveAttempts")
 _DYN_BATCH = spellings("spark.yt.write.dynBatchSize")
-#: Up to here some hundred tablets bear batches of any usual size (guarantees/sizing.py).
 _LARGE_WRITE = 5_000
+"""Up to here some hundred tablets bear batches of any usual size (guarantees/sizing.py)."""
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
-#: What SPYT 2.11 ships, in seconds: a value up to that is not an improvement.
 _SHIPPED = 30
+"""What SPYT 2.11 ships, in seconds: a value up to that is not an improvement."""
 _VERSION = re.compile(r"(ytsaurus-spyt|pyspark)(?:\[[^\]]*\])?\s*(?:==|~=)\s*(\d+)\.(\d+)")
 _FIRST = {"ytsaurus-spyt": (2, 11), "pyspark": (3, 5)}
 _SPYT = "spark.ytsaurus.spyt.version"

@@ -10,8 +10,8 @@ from ..rules import Finding
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _DEDUPLICATED = {"distinct", "dropDuplicates", "drop_duplicates", "dropDuplicatesWithinWatermark"}
 _GROUPED = {"groupBy", "groupby", "rollup", "cube"}
-#: The function that is given to these keeps the state and says when it ends.
 _OWN = {"applyInPandasWithState", "transformWithState", "transformWithStateInPandas"}
+"""The function that is given to these keeps the state and says when it ends."""
 
 
 def findings(job: InspectedJob) -> Iterator[Finding]:

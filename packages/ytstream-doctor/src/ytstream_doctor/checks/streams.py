@@ -14,8 +14,8 @@ from ..rules import UNREAD, Finding
 _AWAITS = {"awaitTermination", "awaitAnyTermination", "processAllAvailable", "isActive"}
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _LIMIT = "max_rows_per_partition"
-#: A transaction takes 100,000 rows of a tablet; more than ten times that limits nothing.
 _MOST_ROWS = 1_000_000
+"""A transaction takes 100,000 rows of a tablet; more than ten times that limits nothing."""
 
 
 def findings(job: InspectedJob) -> Iterator[Finding]:

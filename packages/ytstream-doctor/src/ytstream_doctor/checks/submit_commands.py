@@ -10,8 +10,8 @@ from ..rules import Finding
 
 _NOT_VITAL = r"register-queue-consumer\b.*(--non-vital|--no-vital|vital=(%?false|0))"
 _NO_VERSIONS = r"min_data_versions[\"']?\s*[=:]\s*0\b|@min_data_versions[\"']?\s+0\b"
-#: A path in a command, which variables may be a part of.
 _PATH = r"""(?<![\w:])(?://|\$)[^\s"';|)]*"""
+"""A path in a command, which variables may be a part of."""
 _GAPS = rf"\$\{{[^}}]*\}}|\$\(\w+\)|\$\w+|{GAP}"
 
 

@@ -17,7 +17,6 @@ _RANDOM = {
     "spark_partition_id", "input_file_name", "uniform",
 }  # fmt: skip
 _CLOCKS = {"current_timestamp", "current_date", "localtimestamp", "now", "curdate"}
-#: Calls of Python that give something else each time: module and names.
 _PYTHON = {
     "random": None,
     "secrets": None,
@@ -28,6 +27,7 @@ _PYTHON = {
     "os": {"urandom"},
     "requests": None,
 }
+"""Calls of Python that give something else each time: module and names."""
 _BARE = {"uuid1", "uuid4", "urandom", "randint", "getrandbits", "urlopen"}
 _SEVERAL = {
     "explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer",

@@ -55,10 +55,10 @@ class QueueReader:
     options: Options
     paths: tuple[Any, ...]
     is_many: bool
-    #: Steps between this queue and the union with others.
     steps: tuple[Step, ...] = ()
-    #: What names the path, for a path that is not known.
+    """Steps between this queue and the union with others."""
     path_at: BoundExpression | None = None
+    """What names the path, for a path that is not known."""
 
     @property
     def is_of_spyt(self) -> bool:

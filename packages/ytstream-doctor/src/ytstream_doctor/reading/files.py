@@ -12,16 +12,16 @@ from ytstream.errors.error_codes import ErrorCode
 
 from .shell import substituted
 
-#: Folders with the code of others, with what is built, or with tests.
 _LEFT_OUT = {
     "__pycache__", "build", "dist", "env", "node_modules", "site-packages", "test", "tests",
     "vendor", "venv",
 }  # fmt: skip
+"""Folders with the code of others, with what is built, or with tests."""
 _SHELL = {".bash", ".env", ".mk", ".service", ".sh"}
 _TEXTS = {".cfg", ".conf", ".ini", ".json", ".properties", ".toml", ".yaml", ".yml"}
 _SCRIPTS = re.compile(r"Makefile|Dockerfile.*|Jenkinsfile")
-#: Prose has the ending .txt as well.
 _NAMED = re.compile(r"spark-defaults.*|(requirements|constraints).*\.txt")
+"""Prose has the ending .txt as well."""
 _TEMPLATES = (".j2", ".jinja", ".jinja2")
 _MOST_BYTES = 1_000_000
 

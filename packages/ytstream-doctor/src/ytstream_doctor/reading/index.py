@@ -9,8 +9,8 @@ from functools import cached_property
 from .files import Module
 from .syntax import BoundExpression, Context, Function, called, inside
 
-#: Of a function that is called more often, no more calls are looked at.
 _MOST_CALLS = 20
+"""Of a function that is called more often, no more calls are looked at."""
 
 
 @dataclass(frozen=True)

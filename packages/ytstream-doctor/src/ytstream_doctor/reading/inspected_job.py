@@ -40,8 +40,8 @@ class InspectedJob:
     code: Code
     settings: spark_settings.SparkSettings
     queries: Sequence[Query]
-    #: Where a writer of a stream stands of which no start was found.
     not_followed: Sequence[tuple[str, int]] = ()
+    """Where a writer of a stream stands of which no start was found."""
 
     @property
     def is_known(self) -> bool:

@@ -12,11 +12,11 @@ from .syntax import GAP, UNKNOWN, BoundExpression, Step, called
 
 _SELECTS = ("select", "selectExpr")
 _ALL = "*"
-#: After these the rows are others, or columns have names that are not written there.
 _UNFOLLOWED = {
     "agg", "count", "groupBy", "groupby", "rollup", "cube", "toDF", "join", "crossJoin",
     "mapInPandas", "mapInArrow", "applyInPandas", "unpivot", "melt", "colRegex",
 }  # fmt: skip
+"""After these the rows are others, or columns have names that are not written there."""
 _ALIAS = re.compile(r"\bas\s+`?(\w+)`?\s*$", re.IGNORECASE)
 
 Names = dict[str, frozenset[str]]

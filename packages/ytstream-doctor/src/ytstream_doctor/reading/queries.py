@@ -22,10 +22,10 @@ class Query:
     steps: tuple[Step, ...]
     flow: RowFlow
     path: Any
-    #: What names the path where it is not known.
     path_at: BoundExpression | None = None
-    #: False where the frame was not followed to its queues: these are all of the job's.
+    """What names the path where it is not known."""
     is_traced: bool = True
+    """False where the frame was not followed to its queues: these are all of the job's."""
 
     @property
     def queues(self) -> set[Any]:

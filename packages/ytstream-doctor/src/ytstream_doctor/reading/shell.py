@@ -12,8 +12,8 @@ _ASSIGNED = re.compile(
 _USED = re.compile(
     r"\$(?:\{(?P<braced>\w+)(?::?[-=](?P<default>[^{}$]*))?\}|\((?P<make>\w+)\)|(?P<bare>\w+))"
 )
-#: Values may name each other; deeper nesting is not written by hand.
 _ROUNDS = 5
+"""Values may name each other; deeper nesting is not written by hand."""
 
 
 def substituted(lines: Lines) -> tuple[tuple[int, str], ...]:

@@ -10,18 +10,18 @@ from .name_resolution import Code
 from .syntax import UNKNOWN, BoundExpression, called
 
 _KEY = r"spark\.[A-Za-z][\w.-]*\w"
-#: What Spark takes if a setting is given several times, from the last to the first. A session's
-#: own settings are the first, and those of a file the last (Spark, Configuration, "Properties set
-#: directly on the SparkConf take the highest precedence").
 IF_MISSING, DEFAULTS, SUBMIT, SESSION = range(4)
+"""What Spark takes if a setting is given several times, from the last to the first. A session's own
+settings are the first, and those of a file the last (Spark, Configuration, "Properties set directly
+on the SparkConf take the highest precedence")."""
 _WORD = re.compile(rf"({_KEY})=(.*)", re.DOTALL)
 _IN_TEXT = re.compile(rf"""(?<![\w.`-])({_KEY})["']?\s*[=:]\s*["']?([^\s"',\\)}}]*)""")
-#: What stands in front of a setting: the line's beginning, an option, a quote, a bracket, or "=".
-#: Words in front make it prose.
 _IN_FRONT = re.compile(r"""(^[\s-]*|(--conf|-c)[\s=]+["']?|["'({\[,=]\s*)$""", re.MULTILINE)
+"""What stands in front of a setting: the line's beginning, an option, a quote, a bracket, or "=".
+Words in front make it prose."""
 _SAYS = re.compile(r"\s*@?(echo|printf|log|info|warn)\b")
-#: The files of Spark's own format separate key and value by blanks.
 _IN_PROPERTIES = re.compile(rf"^\s*({_KEY})\s+(\S+)")
+"""The files of Spark's own format separate key and value by blanks."""
 _SECTION = re.compile(r"^\s*\[+([\w.-]+)\]+")
 _IN_SECTION = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=\s*["']?([^\s"',]*)""")
 _OF_CALLS = {"config": SESSION, "set": SESSION, "setIfMissing": IF_MISSING}

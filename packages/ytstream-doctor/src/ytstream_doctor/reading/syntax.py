@@ -10,8 +10,8 @@ from .files import Module
 GAP = "\ufffc"
 UNKNOWN: Any = object()
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-#: Deeper than hand-written code goes; recursion ends here.
 _DEEPEST = 25
+"""Deeper than hand-written code goes; recursion ends here."""
 
 
 @dataclass(frozen=True)

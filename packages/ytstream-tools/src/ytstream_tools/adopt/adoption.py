@@ -30,14 +30,14 @@ from .proposals import EventTime
 from .source_rows import SourceRows, verify_known
 from .starter_files import Starter
 
-#: Rows that the demo or a test takes of a sample, and more.
 _MOST_ROWS = 30_000
+"""Rows that the demo or a test takes of a sample, and more."""
 _DAY = 86_400_000_000
 ROWS = "sample/rows.yson"
-#: Rows and columns of the preview, and the width of a value.
 _ROWS, _COLUMNS, _VALUE = 5, 6, 24
-#: The most letters of a column's name in an error.
+"""Rows and columns of the preview, and the width of a value."""
 _NAME = 60
+"""The most letters of a column's name in an error."""
 
 Ask = Callable[[str], bool]
 
@@ -47,10 +47,10 @@ class PlannedFile:
     """A file that would be written, or removed."""
 
     path: str
-    #: None: the file would be removed.
     content: bytes | None
-    #: What happens to the user's edits; empty without any.
+    """None: the file would be removed."""
     loses: str = ""
+    """What happens to the user's edits; empty without any."""
 
 
 def starter_of(

@@ -21,19 +21,19 @@ from ytstream.text_table import counted
 from .source_rows import Row
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
-#: What programs write for a number that is missing. Among texts it is a text.
 _MISSING = {"NA", "N/A", "NaN", "nan", "NULL", "null", "None", "\\N"}
+"""What programs write for a number that is missing. Among texts it is a text."""
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
-#: A value of YTsaurus has at most so many bytes (YTsaurus, client/table_client/public.h,
-#: MaxStringValueLength). Python's own limit is 128 KiB.
 _MOST_BYTES = 16 * 2**20
+"""A value of YTsaurus has at most so many bytes (YTsaurus, client/table_client/public.h,
+MaxStringValueLength). Python's own limit is 128 KiB."""
 
-#: How many values of a column are named, and how much of each.
 _NAMED, _SHORT = 3, 24
+"""How many values of a column are named, and how much of each."""
 
-#: The line on which a record begins, and its fields.
 _Record = tuple[int, list[str]]
+"""The line on which a record begins, and its fields."""
 
 
 def damaged(file: Path, line: int, what: str, remedy: str) -> JobError:

@@ -26,18 +26,18 @@ from .json_rows import LongNumber
 from .queue_source import Take
 from .source_rows import Row, SourceRows, split
 
-#: Plain lines about columns that a terminal has room for.
 _LINES = 30
+"""Plain lines about columns that a terminal has room for."""
 
 
 @dataclass(frozen=True)
 class _Read:
     columns: Sequence[Column]
     rows: Sequence[Row]
-    #: What a person has to know about the values.
     notes: Sequence[str] = ()
-    #: Why a column has the type that it has, where a person may expect another one.
+    """What a person has to know about the values."""
     doubts: Mapping[str, str] = field(default_factory=dict)
+    """Why a column has the type that it has, where a person may expect another one."""
 
 
 def read(file: Path, count: int, take: Take) -> SourceRows:

@@ -27,8 +27,8 @@ _TEXTS = ("utf8", "string", "json")
 _NUMBERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _FLOATS = ("float", "double")
 
-#: Tries to find a mask that is not the value itself. One digit has ten masks.
 _TRIES = 16
+"""Tries to find a mask that is not the value itself. One digit has ten masks."""
 
 Mask = Callable[[Any], Any]
 _T = TypeVar("_T")

@@ -29,8 +29,8 @@ _CONFS = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
-#: Days in which date and timestamp end (YTsaurus, "Data types"), and microseconds of a day.
 _DAYS, _DAY = 49_673, 86_400_000_000
+"""Days in which date and timestamp end (YTsaurus, "Data types"), and microseconds of a day."""
 
 
 def read(file: Path) -> tuple[list[Column], list[Row]]:

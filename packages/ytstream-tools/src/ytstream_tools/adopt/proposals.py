@@ -15,11 +15,10 @@ from ..demo import event_times
 from .source_rows import Row
 
 _SECOND = 1_000_000
-#: 1990 in microseconds: a number that is a smaller time is seldom a time.
 _EARLIEST = 631_152_000 * _SECOND
-#: SPYT's own types of times, which Spark's SQL cannot cast (SPYT, spyt/types.py).
+"""1990 in microseconds: a number that is a smaller time is seldom a time."""
 UNCAST = ("datetime", "datetime64", "timestamp64", "date32", "uint64")
-#: Lengths that people choose, in seconds, and how Spark writes them.
+"""SPYT's own types of times, which Spark's SQL cannot cast (SPYT, spyt/types.py)."""
 _LENGTHS = {
     1: "1 second",
     10: "10 seconds",
@@ -32,16 +31,17 @@ _LENGTHS = {
     30 * 86_400: "30 days",
     365 * 86_400: "365 days",
 }
-#: At most so many windows in the sample.
+"""Lengths that people choose, in seconds, and how Spark writes them."""
 _WINDOWS = 20
-#: Rows of one group, at least, on the average.
+"""At most so many windows in the sample."""
 _GROUP = 3
-#: Names of an output's columns that a first transform() makes.
+"""Rows of one group, at least, on the average."""
 _MADE = ("rows", "window_start", "window_end")
-#: Types that can name a row.
+"""Names of an output's columns that a first transform() makes."""
 _ROW_KEYS = ("utf8", "int64", "uint64")
-#: Types that can name a group.
+"""Types that can name a row."""
 _KEYS = ("utf8", "string", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
+"""Types that can name a group."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class EventTime:
     column: Column
     first_us: int
     last_us: int
-    #: How far a row lies behind the newest one before it, at most, in microseconds.
     behind_us: int
-    #: The part of the rows that are not earlier than the row before.
+    """How far a row lies behind the newest one before it, at most, in microseconds."""
     growing: float
-    #: How many rows have a time that can be right.
+    """The part of the rows that are not earlier than the row before."""
     rows: int
+    """How many rows have a time that can be right."""
 
     @property
     def kind(self) -> str:
@@ -78,8 +78,8 @@ class EventTime:
             return f"timestamp_{functions[unit]}({name})"
         return f"timestamp_micros({name} div 1000)"
 
-    #: A value of the column, which tells the unit of a plain number.
     sample: Any = None
+    """A value of the column, which tells the unit of a plain number."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ class Named:
     """A column whose values can name a row or a group."""
 
     column: Column
-    #: How many different values it has.
     values: int
-    #: How many rows have a value.
+    """How many different values it has."""
     rows: int
+    """How many rows have a value."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +98,16 @@ class Proposals:
     """What the rows suggest."""
 
     event_time: EventTime | None
-    #: Columns whose values differ from row to row.
     unique: Sequence[Column]
-    #: The column that names a row best. Rows that are duplicated have equal values.
+    """Columns whose values differ from row to row."""
     key: Named | None
-    #: A column with few values.
+    """The column that names a row best. Rows that are duplicated have equal values."""
     group: Named | None
-    #: The column to group or to join by if there must be one: the group, or the next best.
+    """A column with few values."""
     grouping: Named | None
-    #: How many rows there are.
+    """The column to group or to join by if there must be one: the group, or the next best."""
     rows: int = 0
+    """How many rows there are."""
 
     @property
     def first_us(self) -> int:

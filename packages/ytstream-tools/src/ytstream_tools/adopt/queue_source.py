@@ -18,8 +18,8 @@ from ytstream.text_table import counted
 from ..replay.batch_rows import NUMBER, PARTITION, read_range
 from .source_rows import Row, SourceRows, split
 
-#: Pieces of a partition that `spread` reads.
 _PIECES = 10
+"""Pieces of a partition that `spread` reads."""
 
 
 class Take(StrEnum):

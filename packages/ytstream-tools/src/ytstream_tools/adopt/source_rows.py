@@ -20,8 +20,8 @@ class LeftOut:
     """A column that QUEUE does not get."""
 
     name: str
-    #: As tables.py would write it.
     type: str
+    """As tables.py would write it."""
     why: str
 
 
@@ -29,17 +29,17 @@ class LeftOut:
 class SourceRows:
     """Columns with the rows that were read from a queue or a file."""
 
-    #: A queue's path, or a file's name.
     origin: str
+    """A queue's path, or a file's name."""
     columns: Sequence[Column]
     left_out: Sequence[LeftOut]
     rows: Sequence[Row]
-    #: How the rows were chosen, for a person.
     choice: str = ""
-    #: What a person has to know about the values.
+    """How the rows were chosen, for a person."""
     notes: Sequence[str] = ()
-    #: What was inferred of each column of a file, and from what.
+    """What a person has to know about the values."""
     inferred: Sequence[str] = ()
+    """What was inferred of each column of a file, and from what."""
 
     def without(self, names: Collection[str], why: str) -> SourceRows:
         """Return it without some columns, and with the reason."""

@@ -21,14 +21,14 @@ from . import owned_files
 from .proposals import EventTime, Named, Proposals, seconds_of
 from .source_rows import SourceRows
 
-#: Processing types of which a first transform() can be written without knowing what it is for.
 KNOWN = ("map", "window", "join", "deduplicate", "aggregate")
+"""Processing types of which a first transform() can be written without knowing what it is for."""
 _WIDTH = 100
 _EVENTS = "events: DataFrame"
-#: A condition that no row meets: which rows are wrong, a person knows.
 _NOTHING, _REPLACE = '"example": "false",', "An example, which rejects nothing: replace it."
-#: The most characters of a path, or of a name, in a docstring.
+"""A condition that no row meets: which rows are wrong, a person knows."""
 _SHORT = 50
+"""The most characters of a path, or of a name, in a docstring."""
 
 _TABLES = '''"""YOURS. The columns of the queue and of each output, in order.
 
@@ -142,12 +142,12 @@ class Starter:
     job: Job
     source: SourceRows
     found: Proposals
-    #: Names of the columns that were masked.
     masked: Sequence[str]
-    #: Where the sample's event times begin; the first one unless that would reach the future.
+    """Names of the columns that were masked."""
     start_us: int
-    #: How many times faster than in the queue the sample's event times go on.
+    """Where the sample's event times begin; the first one unless that would reach the future."""
     pace: int = 1
+    """How many times faster than in the queue the sample's event times go on."""
 
     @property
     def has_logic(self) -> bool:

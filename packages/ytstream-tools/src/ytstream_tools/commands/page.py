@@ -7,8 +7,8 @@ from pathlib import Path
 from ytstream.commands.command import Command, RequiredTables
 from ytstream.job import JobContext
 
-#: A year.
 _MOST_HOURS = 8_784
+"""A year."""
 
 
 def _run(context: JobContext, given: argparse.Namespace) -> None:

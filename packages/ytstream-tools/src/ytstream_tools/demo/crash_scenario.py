@@ -26,13 +26,13 @@ from . import demo_batches, demo_tables, kill, sample_types
 from .job_process import PATIENCE_SECONDS, JobProcess, run_command, running
 from .job_sample import Sample, SampleRow
 
-#: Full batches that wait when the job starts: the kill comes in the second of them.
 BATCHES = 2.5
-#: The end of a wait, however much the job's log says.
+"""Full batches that wait when the job starts: the kill comes in the second of them."""
 _LONGEST_SECONDS = 5 * PATIENCE_SECONDS
+"""The end of a wait, however much the job's log says."""
 
-#: ``watch(title, goal)`` gives a function to call with the rows read and the output rows so far.
 Watch = Callable[[str, int], AbstractContextManager[Callable[[int, int], None]]]
+"""``watch(title, goal)`` gives a function to call with the rows read and the output rows so far."""
 Say = Callable[[str], None]
 
 
@@ -59,14 +59,14 @@ class CrashScenario:
 
     context: JobContext
     sample: Sample
-    #: The job's repository.
     root: Path
+    """The job's repository."""
     log: Path
     watch: Watch
-    #: Words of each command, such as --config and a file.
     words: tuple[str, ...] = ()
-    #: Of a cluster that needs one.
+    """Words of each command, such as --config and a file."""
     token: str = ""
+    """Of a cluster that needs one."""
 
     @property
     def _proxy(self) -> str:
@@ -101,8 +101,8 @@ def unwatched(_title: str, _goal: int) -> Iterator[Callable[[int, int], None]]:
     yield lambda _read, _written: None
 
 
-#: Runs the job with these rows in its queues, kills it, says where; returns the number of kills.
 Kill = Callable[[CrashScenario, int], int]
+"""Runs the job with these rows in its queues, kills it, says where; returns the number of kills."""
 
 
 def play(

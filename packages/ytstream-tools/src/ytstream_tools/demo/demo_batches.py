@@ -11,8 +11,8 @@ from rich.table import Table
 from ytstream.cluster.client import Client
 from ytstream.ledger.ledger_rows import batch_name
 
-#: Batches that are shown: the last ones.
 SHOWN = 10
+"""Batches that are shown: the last ones."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class BatchHistory:
 
     batches: Sequence[Mapping[str, Any]]
     query: str
-    #: The answer of the cluster: of all queues, and into each output.
     rows_read: int
+    """The answer of the cluster: of all queues, and into each output."""
     rows_written: Mapping[str, int]
 
 

@@ -135,11 +135,11 @@ def outcomes(
     }
 
 
-#: Floats are equal when they differ by less than this part of the larger one: sums of the same
-#: numbers in another order differ in their last digits.
 FLOAT_TOLERANCE = 1e-9
-#: The same for a column of type float, which has seven digits.
+"""Floats are equal when they differ by less than this part of the larger one: sums of the same
+numbers in another order differ in their last digits."""
 SINGLE_TOLERANCE = 1e-6
+"""The same for a column of type float, which has seven digits."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from .demo_tables import OutputCounts
 from .job_sample import Sample, compared
 from .unexpected_rejects import kept_out
 
-#: Rows that are shown of each side.
 DIFFERENCES = 3
+"""Rows that are shown of each side."""
 LOGS = Path("build")
 
 console = Console(width=100, highlight=False)

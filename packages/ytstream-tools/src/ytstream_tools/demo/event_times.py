@@ -11,7 +11,6 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 
-#: Microseconds in a unit of each of YTsaurus' times (YTsaurus, "Data types").
 UNITS = {
     "timestamp": 1,
     "timestamp64": 1,
@@ -20,6 +19,7 @@ UNITS = {
     "date": _DAY,
     "date32": _DAY,
 }
+"""Microseconds in a unit of each of YTsaurus' times (YTsaurus, "Data types")."""
 
 
 def microseconds(value: Any, kind: str) -> int | None:

@@ -17,8 +17,8 @@ from ytstream.settings import environment as variables
 
 from .guard import guarded
 
-#: A start of Spark with SPYT takes 10 to 20 s, and longer where other work runs.
 PATIENCE_SECONDS = 180.0
+"""A start of Spark with SPYT takes 10 to 20 s, and longer where other work runs."""
 
 
 class JobProcess:

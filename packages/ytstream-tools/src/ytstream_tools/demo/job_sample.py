@@ -23,45 +23,45 @@ from ytstream.schema.columns import Column, type_name
 from . import event_times, sample_types
 
 SampleRow = Mapping[str, Any]
-#: How often each output row, as a tuple of its columns, appears.
 Counted = Counter[tuple[Any, ...]]
+"""How often each output row, as a tuple of its columns, appears."""
 
 _HOUR = 3_600_000_000
 _DAY = 24 * _HOUR
 _START = 1_704_067_200_000_000  # 2024-01-01T00:00:00Z
 _FUTURE = 4_133_980_800_000_000  # 2101-01-01T00:00:00Z
 
-#: How sample rows leave the future.
 EARLIER = (
     "Let rows() in sample/rows.py begin earlier (the default of its start_us), or put its rows "
     "closer together in time"
 )
+"""How sample rows leave the future."""
 
 
 @dataclass(frozen=True)
 class Sample:
     """The sample of a job: sample/rows.py and sample/expected.py as one value."""
 
-    #: ``rows(count, seed, start_us)`` yields rows with the columns of QUEUE. Event times begin at
-    #: ``start_us`` (microseconds since 1970) and mostly increase.
     rows: Callable[[int, int, int], Iterable[SampleRow]]
-    #: The column of the event time: a time, a number of seconds to nanoseconds since 1970, or ISO
-    #: 8601 text. None if `map`, `join` or `aggregate` has no event time.
+    """``rows(count, seed, start_us)`` yields rows with the columns of QUEUE. Event times begin at
+    ``start_us`` (microseconds since 1970) and mostly increase."""
     event_time: str | None
-    #: Returns the expected rows of "output" for the given rows, in any order.
+    """The column of the event time: a time, a number of seconds to nanoseconds since 1970, or ISO
+    8601 text. None if `map`, `join` or `aggregate` has no event time."""
     expected: Callable[[Sequence[SampleRow]], Iterable[SampleRow]]
-    #: The same for the other outputs, by name. For "rejected": pairs of reason and row.
+    """Returns the expected rows of "output" for the given rows, in any order."""
     others: Mapping[str, Callable[[Sequence[SampleRow]], Iterable[Any]]] = field(
         default_factory=dict
     )
-    #: For a join: the rows of the reference table.
+    """The same for the other outputs, by name. For "rejected": pairs of reason and row."""
     reference: Sequence[SampleRow] = ()
-    #: The rows of each reference that lookup() reads, by its name in REFERENCES.
+    """For a join: the rows of the reference table."""
     references: Mapping[str, Sequence[SampleRow]] = field(default_factory=dict)
-    #: How many rows `make approve` takes.
+    """The rows of each reference that lookup() reads, by its name in REFERENCES."""
     approved: int = 500
-    #: Columns of outputs that tests ignore because they differ from run to run.
+    """How many rows `make approve` takes."""
     ignored: Collection[str] = ()
+    """Columns of outputs that tests ignore because they differ from run to run."""
 
     def references_of(self, name: str) -> Sequence[SampleRow]:
         """Return the rows of a reference. Raises JobError if the sample has none."""
@@ -237,12 +237,12 @@ class Float32(float):
     """A float of 32 bits, of which the seventh digit depends on how it was computed."""
 
 
-#: One object for all: a NaN equals only itself, and in a counter by its identity.
 _NAN = math.nan
+"""One object for all: a NaN equals only itself, and in a counter by its identity."""
 
 
-#: The reason beside the columns of a rejected row; no column of a queue begins with $.
 REASON = "$reason"
+"""The reason beside the columns of a rejected row; no column of a queue begins with $."""
 
 
 def is_rejected(job: Job, output: str) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 from ytstream.job import JobContext
 from ytstream.settings.job_settings import Settings
 
-#: Tasks that write at the same time, on the two cores of the demonstration.
 _WRITERS = 2
+"""Tasks that write at the same time, on the two cores of the demonstration."""
 
 
 def arm(faults: Any, context: JobContext, *, pgid: int) -> Mapping[str, Any]:

@@ -20,7 +20,6 @@ def _whole(low: int, high: int) -> Fits:
     return lambda value: isinstance(value, int) and type(value) is not bool and low <= value <= high
 
 
-#: Signed and unsigned numbers, times among them, by the size of their values (YTsaurus, "Types").
 _SIGNED = {
     **{f"int{bits}": bits for bits in (8, 16, 32, 64)},
     "interval": 64,
@@ -29,6 +28,8 @@ _SIGNED = {
     "timestamp64": 64,
     "interval64": 64,
 }
+"""Signed and unsigned numbers, times among them, by the size of their values (YTsaurus, "Types").
+"""
 _UNSIGNED = {
     **{f"uint{bits}": bits for bits in (8, 16, 32, 64)},
     "date": 16,

@@ -24,10 +24,10 @@ from ytstream.schema.string_values import canonical, is_string
 from . import event_times, yson_rows
 
 _DAY = 86_400_000_000
-#: Rounds of one seed; each round changes the values of ``unique``.
 _ROUNDS = 64
-#: Where the number of a round goes in a whole number: above the bits of most ids.
+"""Rounds of one seed; each round changes the values of ``unique``."""
 _ROUND_BIT = 40
+"""Where the number of a round goes in a whole number: above the bits of most ids."""
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)([T ])(\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 
 
@@ -36,16 +36,18 @@ class SavedRows:
     """The rows of a file that `adopt` has written."""
 
     file: Path
-    #: The column of the event time and its type in tables.py. Without it the rows stay as they are.
     event_time: str | None = None
+    """The column of the event time and its type in tables.py. Without it the rows stay as they are.
+    """
     event_time_type: str = ""
-    #: The first and the last right event time, in microseconds. Other times are kept as they are.
     first_us: int = 0
+    """The first and the last right event time, in microseconds. Other times are kept as they are.
+    """
     last_us: int = 0
-    #: Columns whose values differ from row to row: another round has other values.
     unique: Collection[str] = ()
-    #: How many times faster than in the file the event times go on.
+    """Columns whose values differ from row to row: another round has other values."""
     pace: int = 1
+    """How many times faster than in the file the event times go on."""
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -12,12 +12,12 @@ from ytstream.cluster.client import plain
 from ytstream.cluster.operation import NOTE
 from ytstream.recovery.job_record import RECORD
 
-#: Operations that one request lists (YTsaurus allows 1,000), and how many requests there are.
 _PAGE, _PAGES = 100, 20
-#: Operations that ended longer ago are left to their ledgers.
+"""Operations that one request lists (YTsaurus allows 1,000), and how many requests there are."""
 _PERIOD = timedelta(days=2)
-#: The columns by which a table is a ledger, of any version (ledger_rows.COLUMNS).
+"""Operations that ended longer ago are left to their ledgers."""
 _COLUMNS = {"kind", "number", "epoch", "batch", "queues", "state"}
+"""The columns by which a table is a ledger, of any version (ledger_rows.COLUMNS)."""
 _ATTRIBUTES = ("schema", RECORD)
 
 

@@ -19,8 +19,8 @@ from ytstream.recovery.job_record import RECORD
 from ..status.alert_limits import FULL_BATCHES, STALLED_SECONDS, STARTS_PER_HOUR
 from .discovery import SeenOperation
 
-#: Without a record, the default of `max_rows_per_partition`.
 _MOST_ROWS = 20_000
+"""Without a record, the default of `max_rows_per_partition`."""
 
 
 class JobState(StrEnum):
@@ -32,8 +32,8 @@ class JobState(StrEnum):
     STALLED = auto()
     BEHIND = auto()
     STARTING = auto()
-    #: The ledger is a copy, or names another path than it has: nobody runs it.
     FOREIGN = auto()
+    """The ledger is a copy, or names another path than it has: nobody runs it."""
     RUNNING = auto()
     STOPPED = auto()
     NEVER = "never started"
@@ -55,12 +55,12 @@ class FleetJob:
     runtime: str = ""
     guarantee: str = ""
     lag: int | None = None
-    #: Since the last batch, or since the start that has had none.
     seconds: float | None = None
+    """Since the last batch, or since the start that has had none."""
     restarts: int | None = None
     alerts: Sequence[str] = ()
-    #: The code of the error that ended it, or why it cannot be read.
     why: str = ""
+    """The code of the error that ended it, or why it cannot be read."""
 
     @property
     def rank(self) -> tuple[int, int, float, str]:
@@ -73,10 +73,10 @@ class _Rows:
     """What one ledger says."""
 
     head: Head | None = None
-    #: When the head was written last.
     written: float = 0.0
-    #: How the last process has ended: its owner, and its error's code.
+    """When the head was written last."""
     end: tuple[str, str] | None = None
+    """How the last process has ended: its owner, and its error's code."""
     problem: str = ""
 
 

@@ -9,10 +9,10 @@ from ytstream.text_table import counted, duration, table
 from ..status.live_view import cut
 from .reading import FleetJob, JobState
 
-#: Raised when a field goes or changes its meaning; a new field leaves it.
 VERSION = 1
-#: Lines of a view below the table, and that of the cursor.
+"""Raised when a field goes or changes its meaning; a new field leaves it."""
 _OTHERS = 4
+"""Lines of a view below the table, and that of the cursor."""
 _CALM = (JobState.RUNNING, JobState.STOPPED, JobState.NEVER)
 
 

@@ -21,12 +21,12 @@ from ..demo.job_sample import Sample
 from ..testing.computed_outputs import Outputs, outputs_of, unconnected, unstreamed_outputs_of
 from . import preview_screen, quick_session, source_watch
 
-#: Between two looks at the files.
 _PAUSE_SECONDS = 0.1
-#: The processing type whose functions Spark has in streams only.
+"""Between two looks at the files."""
 _NEEDS_STREAM = "sessions"
-#: What Spark says of a function that it has in streams only (UnsupportedOperationChecker).
+"""The processing type whose functions Spark has in streams only."""
 _ONLY_STREAMS = "is not supported with batch"
+"""What Spark says of a function that it has in streams only (UnsupportedOperationChecker)."""
 
 
 def show(spark: SparkSession, job: Job, sample: Sample, console: Console, rows: int) -> None:

@@ -24,10 +24,10 @@ from ..demo.job_sample import REASON, compared, is_rejected
 from ..testing import rule_counts
 
 _VALUE = 32
-#: Columns of a table, and of a list.
 _COLUMNS, _LISTED = 10, 100
-#: The longest value in a list: it has lines of its own.
+"""Columns of a table, and of a list."""
 _LONG_VALUE = 300
+"""The longest value in a list: it has lines of its own."""
 
 
 def screen(

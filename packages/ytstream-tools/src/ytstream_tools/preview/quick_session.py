@@ -21,7 +21,6 @@ _AT_START = {
     # (pyspark/errors/utils.py). The runtime finds the line of an error without that.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-#: For a few rows, to interpret a plan takes less time than to compile it, and one task than many.
 _FEW_ROWS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -29,6 +28,8 @@ _FEW_ROWS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.parquet.compression.codec": "uncompressed",
 }
+"""For a few rows, to interpret a plan takes less time than to compile it, and one task than many.
+"""
 
 
 def context_of(job: Job) -> JobContext:

@@ -19,15 +19,16 @@ from ytstream.errors.error_codes import ErrorCode
 
 Say = Callable[[str], None]
 
-#: Of all containers that are started here: `docker ps --filter label=...` finds one that is left.
 LABEL = "ytstream-real"
-#: The image is built for this machine alone; Docker emulates it on others.
+"""Of all containers that are started here: `docker ps --filter label=...` finds one that is left.
+"""
 PLATFORM = "linux/amd64"
+"""The image is built for this machine alone; Docker emulates it on others."""
 ENVIRONMENT = {"YT_FORCE_IPV4": "1", "YT_FORCE_IPV6": "0", "YT_USE_HOSTS": "0"}
-#: yt_local's default is one core for all jobs, and a driver and its executor need two.
 JOBS_CPU = 8
-#: Lines of the server's log that an error shows.
+"""yt_local's default is one core for all jobs, and a driver and its executor need two."""
 SHOWN_LINES = 20
+"""Lines of the server's log that an error shows."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Server:
 
     proxy: str
     image: str
-    #: Raises JobError if the container has ended.
     verify: Callable[[], None]
+    """Raises JobError if the container has ended."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
 """The image of the server: the one line that names it, where the bot looks for it."""
 
-#: By its tag. docs/real.md of the template says how to add the digest: `NAME:TAG@sha256:...`.
 IMAGE = "ghcr.io/ytsaurus/local:stable"
+"""By its tag. docs/real.md of the template says how to add the digest: `NAME:TAG@sha256:...`."""

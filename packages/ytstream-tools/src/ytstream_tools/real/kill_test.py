@@ -22,10 +22,10 @@ from ..demo.job_sample import Sample
 from ..repository import root_of
 from .own_folder import Trial
 
-#: Full batches that wait for each kill: the driver dies with rows left to read.
 BATCHES_PER_KILL = 4
-#: The kill comes at a random moment of so long, about that of a batch of local.toml.
+"""Full batches that wait for each kill: the driver dies with rows left to read."""
 SPREAD_SECONDS = 1.0
+"""The kill comes at a random moment of so long, about that of a batch of local.toml."""
 
 
 def play(trial: Trial, sample: Sample, log: Path, kills: int, say: Say, watch: Watch) -> DemoResult:

@@ -18,8 +18,8 @@ from ytstream.errors.error_codes import ErrorCode
 
 Say = Callable[[str], None]
 
-#: A server in a container took a minute in others' notes; an emulated one takes longer.
 PATIENCE_SECONDS = 600.0
+"""A server in a container took a minute in others' notes; an emulated one takes longer."""
 _POLL_SECONDS = 1.0
 _QUEUE = {
     "dynamic": True,

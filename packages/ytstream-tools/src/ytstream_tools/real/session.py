@@ -30,8 +30,8 @@ class Request:
 
     proxy: str = ""
     image: str = IMAGE
-    #: The folder on the server in which the trials make folders of their own.
     folder: str = "//tmp"
+    """The folder on the server in which the trials make folders of their own."""
     kills: int = 3
 
 

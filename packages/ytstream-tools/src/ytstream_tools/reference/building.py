@@ -40,17 +40,17 @@ from .repeated_keys import examples
 from .screen import Advance, Screen
 from .source_table import SourceTable
 
-#: A tablet has about so many bytes, before compression.
 _BYTES_PER_TABLET = 1 << 30
+"""A tablet has about so many bytes, before compression."""
 _MOST_TABLETS = 100
-#: Blocks of a static table are larger, and a dynamic one cannot be made of these (YTsaurus,
-#: "MapReduce over dynamic tables").
 _WRITER = {"block_size": 256 << 10, "desired_chunk_size": 100 << 20}
-#: UniqueKeyViolation (YTsaurus, yt/yt/client/table_client/public.h).
+"""Blocks of a static table are larger, and a dynamic one cannot be made of these (YTsaurus,
+"MapReduce over dynamic tables")."""
 _REPEATED = 306
+"""UniqueKeyViolation (YTsaurus, yt/yt/client/table_client/public.h)."""
 _POLL_SECONDS = 0.5
-#: The transaction ends so long after the last ping, and the operation with it.
 _LIFETIME_MS = 300_000
+"""The transaction ends so long after the last ping, and the operation with it."""
 _ANOTHER = Holder("another `make reference` builds it", "wait for it; nothing was changed")
 
 
@@ -61,8 +61,8 @@ class Wanted:
     source: str
     link: str
     key: tuple[str, ...]
-    #: None: by the size of the table.
     tablets: int | None = None
+    """None: by the size of the table."""
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.text_table import duration
 
-#: A replaced table stays so long: no batch of a job takes longer.
 KEEP_SECONDS = 3600
-#: A timestamp of the cluster has the seconds in its upper bits (YTsaurus, "Timestamps").
+"""A replaced table stays so long: no batch of a job takes longer."""
 _SECONDS = 30
+"""A timestamp of the cluster has the seconds in its upper bits (YTsaurus, "Timestamps")."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Places:
     """The link of a reference and its tables, as they are on the cluster."""
 
     link: str
-    #: What the link leads to; None where there is no link yet.
     target: str | None
-    #: Each table of the folder -> the timestamp of its mark; None of one that was not finished.
+    """What the link leads to; None where there is no link yet."""
     tables: Mapping[str, int | None] = field(default_factory=dict)
+    """Each table of the folder -> the timestamp of its mark; None of one that was not finished."""
 
     @property
     def folder(self) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from ytstream.schema import string_values
 
-#: How many are shown.
 MOST = 3
+"""How many are shown."""
 
 
 def examples(keys: Iterable[tuple[Any, ...]], most: int = MOST) -> list[str]:

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-#: Told the done and the whole number of a step's parts, where they are known.
 Advance = Callable[[int, int], None]
+"""Told the done and the whole number of a step's parts, where they are known."""
 
 
 class Screen:

@@ -14,8 +14,8 @@ from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.schema.columns import is_comparable, spelled, type_name
 
-#: The most key columns of a dynamic table (YTsaurus, "Sorted dynamic tables").
 _MOST_KEYS = 32
+"""The most key columns of a dynamic table (YTsaurus, "Sorted dynamic tables")."""
 _ASKED = (
     "type", "id", "path", "dynamic", "schema", "row_count", "uncompressed_data_size",
     "content_revision",
@@ -29,8 +29,8 @@ class SourceTable:
     path: str
     id: str
     key: tuple[str, ...]
-    #: Of the reference: the key columns first.
     schema: Any
+    """Of the reference: the key columns first."""
     rows: int
     bytes: int
     revision: int

@@ -17,11 +17,10 @@ from ..demo.yson_rows import write
 from . import batch_rows, captured_references
 from .batch_rows import NUMBER, PARTITION, QUEUE, CapturedRow
 
-#: Below the folder of the repository; the names of a captured batch's files.
 FOLDER, ROWS, REFERENCE = "tests/captured", "rows.yson", "reference.yson"
-#: The rows of all references that lookup() reads; OF names the reference of a row.
+"""Below the folder of the repository; the names of a captured batch's files."""
 REFERENCES, OF = "references.yson", "$reference"
-#: The test beside them.
+"""The rows of all references that lookup() reads; OF names the reference of a row."""
 TEST = '''"""{what}, captured from {proxy}."""
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from ytstream.testing.stream import Stream
 def test_{name}(stream: Stream) -> None:
     captured.{call}
 '''
+"""The test beside them."""
 
 
 def capture(

@@ -20,16 +20,16 @@ from ytstream.recovery import spark_logs
 from ytstream.recovery.checkpoint_repair import path_of
 
 CapturedRow = Mapping[str, Any]
-#: Queue -> partition -> first row, and the one after the last.
 Ranges = Mapping[str, Mapping[int, tuple[int, int]]]
-#: Where a row was; no column of a queue begins with $.
+"""Queue -> partition -> first row, and the one after the last."""
 QUEUE, PARTITION, NUMBER = "$queue", "$tablet_index", "$row_index"
-#: The word for the batch after the last one that has happened.
+"""Where a row was; no column of a queue begins with $."""
 FAILED_BATCH = "failed"
-#: Rows that one request reads.
+"""The word for the batch after the last one that has happened."""
 _CHUNK = 5_000
-#: Rejected rows that are saved at most.
+"""Rows that one request reads."""
 MOST_REJECTED = 100
+"""Rejected rows that are saved at most."""
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from ytstream.schema.columns import Column, key_of
 
 from .batch_rows import CapturedRow
 
-#: Keys of one request.
 _CHUNK = 10_000
-#: Name of a reference -> its rows.
+"""Keys of one request."""
 CapturedReferences = Mapping[str, Sequence[CapturedRow]]
+"""Name of a reference -> its rows."""
 
 
 def of(

@@ -13,12 +13,12 @@ from ..demo.demo_tables import compare
 from ..demo.job_sample import Counted, untyped
 
 OutputRow = Mapping[str, Any]
-#: Rows of each kind that are shown, and those of one side that are tried as partners of one.
 SHOWN, _TRIED = 5, 1_000
-#: A text in a cell is cut to this many characters, and a list after the item that reaches it.
+"""Rows of each kind that are shown, and those of one side that are tried as partners of one."""
 _WIDTH = 40
-#: The value of a column that one side does not have.
+"""A text in a cell is cut to this many characters, and a list after the item that reaches it."""
 _NONE = "(no such column)"
+"""The value of a column that one side does not have."""
 
 
 @dataclass(frozen=True)
@@ -26,21 +26,21 @@ class OutputRows:
     """The rows of an output after a run."""
 
     rows: Sequence[OutputRow]
-    #: The table's key columns; empty for an ordered or a static one.
     key: Sequence[str] = ()
+    """The table's key columns; empty for an ordered or a static one."""
 
 
 @dataclass(frozen=True)
 class Difference:
     """Where two versions of an output differ."""
 
-    #: Rows of either version.
     before: int
+    """Rows of either version."""
     after: int
     only_before: Sequence[OutputRow] = ()
     only_after: Sequence[OutputRow] = ()
-    #: The same row with other values: before, and after.
     changed: Sequence[tuple[OutputRow, OutputRow]] = ()
+    """The same row with other values: before, and after."""
 
     @property
     def is_equal(self) -> bool:

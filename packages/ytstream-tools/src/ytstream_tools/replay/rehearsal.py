@@ -25,8 +25,8 @@ from . import batch_rows, captured_references, differences, revisions
 from .batch_rows import CapturedBatch
 from .version_run import ClusterInput, RehearsedVersion, replay, source, spark_of
 
-#: The exit code when an output differs.
 DIFFERS = 5
+"""The exit code when an output differs."""
 MOST_BATCHES = 1_000
 
 Say = Callable[[str], None]
@@ -37,15 +37,15 @@ class RehearsalRequest:
     """What to rehearse, and with which versions."""
 
     config: Path
-    #: How many of the last batches, or those that ended after a time.
     batches: int = 20
+    """How many of the last batches, or those that ended after a time."""
     since: datetime | None = None
-    #: The commit to compare with; None: the one that is deployed.
     commit: str | None = None
-    #: Columns that do not count.
+    """The commit to compare with; None: the one that is deployed."""
     without: Collection[str] = ()
-    #: The interpreter that runs the commit.
+    """Columns that do not count."""
     python: str = sys.executable
+    """The interpreter that runs the commit."""
 
 
 def rehearse(context: JobContext, wanted: RehearsalRequest, say: Say) -> int:

@@ -44,39 +44,39 @@ from ytstream.spark.spark_errors import cause, explained_spark, is_of_the_rows
 from . import reread
 from .reread import LedgerReads, PositionStatus
 
-#: Rows of one transaction, far below the 100,000 of one tablet that it may touch.
 CHUNK = 10_000
-#: Bytes of their JSON, which a request, the JVM and a transaction have to hold. One row may have
-#: more: the JSON of a row has 16 MiB at most.
+"""Rows of one transaction, far below the 100,000 of one tablet that it may touch."""
 CHUNK_BYTES = 16 * 1024**2
-#: Operators that may make several rows of one, but for a join (Spark, logical plans).
+"""Bytes of their JSON, which a request, the JVM and a transaction have to hold. One row may have
+more: the JSON of a row has 16 MiB at most."""
 _SEVERAL = frozenset(("Generate", "Expand", "Union"))
-#: Keys that one query names.
+"""Operators that may make several rows of one, but for a join (Spark, logical plans)."""
 _KEYS = 1_000
+"""Keys that one query names."""
 
 
 @dataclass
 class ReplayCounts:
     """What happened to the rejected rows, or would happen."""
 
-    #: Rows that left `rejected`; with --remove-dropped those that go into no output, too.
     passed: int = 0
-    #: Output -> its rows.
+    """Rows that left `rejected`; with --remove-dropped those that go into no output, too."""
     written: dict[str, int] = field(default_factory=dict)
-    #: Rows that REJECT rejects again, or whose JSON makes no row.
+    """Output -> its rows."""
     rejected: int = 0
+    """Rows that REJECT rejects again, or whose JSON makes no row."""
     inexact: int = 0
-    #: Rows that transform() and outputs() put into no output.
     dropped: int = 0
-    #: Rows at whose position an output has a row.
+    """Rows that transform() and outputs() put into no output."""
     held: int = 0
-    #: Rows that a later batch has accepted, and rows that the next batches read.
+    """Rows at whose position an output has a row."""
     accepted: int = 0
+    """Rows that a later batch has accepted, and rows that the next batches read."""
     coming: int = 0
-    #: Rows of removed partitions that may have been read again under other positions.
     renumbered: int = 0
-    #: Rows that may have been read again by batches that the ledger has dropped.
+    """Rows of removed partitions that may have been read again under other positions."""
     unknown: int = 0
+    """Rows that may have been read again by batches that the ledger has dropped."""
     is_removing: bool = False
 
     @property

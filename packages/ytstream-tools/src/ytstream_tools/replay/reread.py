@@ -20,24 +20,24 @@ from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head
 from ytstream.recovery import job_ownership
 
-#: Batches that one request reads.
 _BATCHES = 500
-#: By how much the clocks of the machines that `rewind` and the job ran on may differ.
+"""Batches that one request reads."""
 _CLOCK_SKEW = 3_600 * 1_000_000
+"""By how much the clocks of the machines that `rewind` and the job ran on may differ."""
 
 
 class PositionStatus(Enum):
     """What the ledger says about the position of a rejected row."""
 
     REJECTED = "rejected"
-    #: A later batch has read it again and has not rejected it.
     ACCEPTED = "accepted"
-    #: The next batches read it.
+    """A later batch has read it again and has not rejected it."""
     NEXT = "next"
-    #: A reshard has removed its partition, and the job was moved after that.
+    """The next batches read it."""
     RENUMBERED = "renumbered"
-    #: The ledger has dropped the batches that may have read it again.
+    """A reshard has removed its partition, and the job was moved after that."""
     UNKNOWN = "unknown"
+    """The ledger has dropped the batches that may have read it again."""
 
 
 class _ReadRange(NamedTuple):
@@ -50,8 +50,8 @@ class _ReadRange(NamedTuple):
     ended: int
 
 
-#: Ranges of one partition, the newest and highest first: none of them overlap.
 _Run = list[_ReadRange]
+"""Ranges of one partition, the newest and highest first: none of them overlap."""
 
 
 class Rewind(NamedTuple):
@@ -59,8 +59,9 @@ class Rewind(NamedTuple):
 
     epoch: int
     time: int
-    #: Partition -> the row that was read next. A partition that is missing may have begun anywhere.
     to: Mapping[int, int]
+    """Partition -> the row that was read next. A partition that is missing may have begun anywhere.
+    """
 
     def may_repeat(self, partition: int, row: int, time: int) -> bool:
         """Return whether the job may have read a row again that was rejected at ``time``."""
@@ -71,16 +72,16 @@ class Rewind(NamedTuple):
 class LedgerReads:
     """What the job has read by now."""
 
-    #: Queue -> partition -> the row that the next batch reads first.
     ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    #: Queue and partition -> what was read since the first rewind, the newest run first.
+    """Queue -> partition -> the row that the next batch reads first."""
     runs: Mapping[tuple[str, int], Sequence[_Run]] = field(default_factory=dict)
-    #: Whether those are all: the ledger keeps its newest batches only.
+    """Queue and partition -> what was read since the first rewind, the newest run first."""
     is_complete: bool = True
-    #: Queue -> the partitions that a reshard has removed.
+    """Whether those are all: the ledger keeps its newest batches only."""
     retired: Mapping[str, Collection[int]] = field(default_factory=dict)
-    #: Queue -> its rewinds.
+    """Queue -> the partitions that a reshard has removed."""
     rewinds: Mapping[str, Sequence[Rewind]] = field(default_factory=dict)
+    """Queue -> its rewinds."""
 
     def of(self, queue: str, partition: int, row: int, time: int) -> PositionStatus:
         """Return what is known of a row that was rejected at ``time``, in microseconds."""

@@ -27,15 +27,15 @@ from .batch_rows import PARTITION, QUEUE, CapturedBatch, CapturedRow
 from .captured_references import CapturedReferences
 from .differences import OutputRows
 
-#: What belongs only to the real cluster.
 _LEFT_OUT = (
     "account", "tablet_cell_bundle", "medium", "pool", "proxy_role", "output_retention",
     "submit", "spark",
 )  # fmt: skip
-#: Settings of Spark that size what runs on the cluster.
+"""What belongs only to the real cluster."""
 _SIZES = ("spark.driver.", "spark.executor.", "spark.ytsaurus.", "spark.dynamicAllocation.")
-#: Columns that the runtime fills with the time at which it runs.
+"""Settings of Spark that size what runs on the cluster."""
 _TIMES = {REJECTED: ("time",)}
+"""Columns that the runtime fills with the time at which it runs."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class RehearsedVersion:
     name: str
     package: str
     root: Path
-    #: Its configuration, or that of the working tree.
     config: Path
-    #: The interpreter that runs it: its environment has Spark and the runtime.
+    """Its configuration, or that of the working tree."""
     python: str = sys.executable
+    """The interpreter that runs it: its environment has Spark and the runtime."""
 
 
 def spark_of(python: str) -> str:
@@ -77,10 +77,10 @@ class ClusterInput:
 
     parts: Sequence[CapturedBatch]
     reference: Sequence[CapturedRow]
-    #: Path of a queue or of a reference -> the attributes with which it is made.
     tables: Mapping[str, Mapping[str, Any]]
-    #: What lookup() reads.
+    """Path of a queue or of a reference -> the attributes with which it is made."""
     references: CapturedReferences = field(default_factory=dict)
+    """What lookup() reads."""
 
 
 def source(

@@ -11,11 +11,11 @@ from .period import JobEvent
 
 WIDTH, HEIGHT = 960, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 22, 20
-#: Pixels that the words of a mark, or of an axis, need.
 _WORD = 90
+"""Pixels that the words of a mark, or of an axis, need."""
 _STEPS = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 604_800)
-#: What no HTML may contain (the standard's "noncharacters and controls").
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""What no HTML may contain (the standard's "noncharacters and controls")."""
 
 
 def element(

@@ -22,8 +22,8 @@ from .drawing import Scale, bar, element, line, panel, rounded, short
 from .period import Period
 from .style import STYLE
 
-#: Parts of the period, and reasons with a colour of their own.
 _BINS, _REASONS = 96, 6
+"""Parts of the period, and reasons with a colour of their own."""
 _OTHERS = "other reasons"
 
 

@@ -12,8 +12,8 @@ from ytstream.recovery.completeness import SECONDS_BIT
 
 from ..status.job_status import FinishedBatch
 
-#: Batches that are asked about, and rows of one request.
 _MOST, _REQUEST = 96, 500
+"""Batches that are asked about, and rows of one request."""
 
 
 def written(client: Client, batches: Sequence[FinishedBatch]) -> Mapping[int, datetime]:

@@ -20,14 +20,14 @@ from ytstream.recovery import stop_request
 from ..status import job_status
 from ..status.job_status import FinishedBatch
 
-#: Batches that are read for the curves, and rows of one request.
 MOST, _REQUEST = 2_000, 500
-#: Batches of the table.
+"""Batches that are read for the curves, and rows of one request."""
 LAST = 20
-#: Epochs that are looked for batch by batch where batches were left out: the last ones.
+"""Batches of the table."""
 _LOOKED_FOR = 20
-#: Moves that are marked.
+"""Epochs that are looked for batch by batch where batches were left out: the last ones."""
 _MOVES = 200
+"""Moves that are marked."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class JobEvent:
     """Something that happened and is not a batch."""
 
     time: datetime
-    #: "epoch", "skip", "rewind" or "end".
     kind: str
+    """"epoch", "skip", "rewind" or "end"."""
     text: str
 
 
@@ -45,11 +45,11 @@ class Period:
     """The batches and the events of a period."""
 
     head: Head
-    #: Those of the period that were read, in their order, and the last ones, whatever their age.
     batches: Sequence[FinishedBatch]
+    """Those of the period that were read, in their order, and the last ones, whatever their age."""
     last: Sequence[FinishedBatch]
-    #: How many batches the period has, and for how many one that was read stands.
     count: int
+    """How many batches the period has, and for how many one that was read stands."""
     weight: float
     marks: Sequence[JobEvent]
     begin: datetime

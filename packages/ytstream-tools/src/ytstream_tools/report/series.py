@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 
 from ..status.job_status import FinishedBatch
 
-#: Under these names rows that Spark leaves out are shown among the rejected ones.
 LATE = "behind the watermark"
+"""Under these names rows that Spark leaves out are shown among the rejected ones."""
 WITHOUT_TIME = "without an event time"
 
 
@@ -20,8 +20,8 @@ class TimeBin:
     """The batches that ended in one part of a period."""
 
     begin: datetime
-    #: Estimated where batches were left out.
     read: float = 0.0
+    """Estimated where batches were left out."""
     rejected: dict[str, float] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
 

@@ -27,10 +27,10 @@ from .alert_limits import (
 )
 
 _QUEUE_AGENT = "yt_queue_agent_consumer_partition"
-#: Where an alert sends a reader: a heading of the generated repository's runbook.
 RUNBOOK = "docs/operations.md"
-#: The heading that all twins share.
+"""Where an alert sends a reader: a heading of the generated repository's runbook."""
 ABSENT = "Rules that end with Absent"
+"""The heading that all twins share."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ class Alert:
     """One rule and the metric without which it could never fire."""
 
     name: str
-    #: ``SELF`` stands for the selector of this job's series.
     expression: str
-    #: Minutes for which it has to hold.
+    """``SELF`` stands for the selector of this job's series."""
     minutes: int
+    """Minutes for which it has to hold."""
     severity: str
     summary: str
-    #: What is so, and what it means for the data.
     description: str
+    """What is so, and what it means for the data."""
     metric: str
-    #: The heading of the runbook's entry; empty: the rule's name.
     entry: str = ""
+    """The heading of the runbook's entry; empty: the rule's name."""
 
 
 def alerts(job: Job, settings: Settings) -> Iterator[Alert]:

@@ -7,12 +7,12 @@ from typing import Any
 
 from .alert_limits import LATE_SECONDS, REJECTED_SHARE, STALLED_SECONDS, STARTS_PER_HOUR
 
-#: Of the dashboard's JSON (Grafana, "Dashboard JSON model"): the version of its schema.
 _SCHEMA = 39
+"""Of the dashboard's JSON (Grafana, "Dashboard JSON model"): the version of its schema."""
 _SELF = 'app=~"$app"'
 _WIDTH, _HEIGHT = 8, 8
-#: Grafana's names of the panels that are not a chart.
 _CHART, _WORDS, _TABLE = "timeseries", "stat", "table"
+"""Grafana's names of the panels that are not a chart."""
 _JOB = "ytstream_job_info{SELF}"
 
 
@@ -21,15 +21,15 @@ class Panel:
     """One panel: its queries by the name of their line."""
 
     title: str
-    #: What a person should read from it, and when to act.
     description: str
-    #: Grafana's name of the unit.
+    """What a person should read from it, and when to act."""
     unit: str
+    """Grafana's name of the unit."""
     queries: Sequence[tuple[str, str]]
-    #: Whether a figure may be below 0: the axis of the others begins there.
     is_signed: bool = False
-    #: Above this an alert fires; None: no alert has a limit for this figure.
+    """Whether a figure may be below 0: the axis of the others begins there."""
     limit: float | None = None
+    """Above this an alert fires; None: no alert has a limit for this figure."""
     kind: str = _CHART
 
 
@@ -162,13 +162,13 @@ PANELS: Sequence[Panel] = (
     ),
 )  # fmt: skip
 
-#: Marks on all charts: their name, colour, text and query.
 MARKS: Sequence[tuple[str, str, str, str]] = (
     ("Restarts", "orange", "{{app}} started again", "changes(ytstream_epoch{SELF}[1m]) > 0"),
     (
         "Deploys", "blue", "{{app}} runs commit {{commit}}", f"{_JOB} unless {_JOB} offset 1m",
     ),
 )  # fmt: skip
+"""Marks on all charts: their name, colour, text and query."""
 
 
 def queries() -> list[str]:
@@ -230,9 +230,8 @@ def _panel(number: int, panel: Panel, source: dict[str, str]) -> dict[str, Any]:
     return made | _SHOWN.get(panel.kind, {})
 
 
-#: A table asks for one moment, and gets a column for each label.
 _ASKED: dict[str, dict[str, Any]] = {_TABLE: {"format": "table", "instant": True}}
-#: Names of the series in place of their figure, which is always 1; columns that say nothing.
+"""A table asks for one moment, and gets a column for each label."""
 _SHOWN: dict[str, dict[str, Any]] = {
     _WORDS: {"options": {"textMode": "name", "colorMode": "none"}},
     _TABLE: {
@@ -248,6 +247,7 @@ _SHOWN: dict[str, dict[str, Any]] = {
         ]
     },
 }
+"""Names of the series in place of their figure, which is always 1; columns that say nothing."""
 
 
 def _defaults(panel: Panel) -> dict[str, Any]:

@@ -19,11 +19,11 @@ from ytstream.settings.submit_section import SubmitSection
 from ytstream.text_table import table
 from ytstream.version import version_of
 
-#: What holds where a setting of [submit] has no value; "none" for the others.
 _UNSET = {
     "java": "/opt/jdk and the number of the Java that submits",
     "title": "SPYT's",
 }
+"""What holds where a setting of [submit] has no value; "none" for the others."""
 
 
 def tables(job: Job, settings: Settings) -> str:

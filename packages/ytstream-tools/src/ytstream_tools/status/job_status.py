@@ -25,15 +25,15 @@ from ytstream.recovery.lock import InstanceLock
 from ..submitting import version_history
 from ..submitting.version_history import DeployedVersion
 
-#: Batches that are read: rejected rows are theirs.
 LOOKED_AT = 100
-#: Those that are shown, and whose rows per second are counted.
+"""Batches that are read: rejected rows are theirs."""
 RECENT = 10
-#: Versions that are shown.
+"""Those that are shown, and whose rows per second are counted."""
 SHOWN = 5
+"""Versions that are shown."""
 _DAY = timedelta(days=1)
-#: A tablet with this part of the waiting rows, or more, is one that the others do not help.
 HOT_SHARE = 0.5
+"""A tablet with this part of the waiting rows, or more, is one that the others do not help."""
 
 
 class ProcessState(StrEnum):
@@ -52,16 +52,16 @@ class PartitionStatus:
 
     queue: str
     number: int
-    #: Rows of the queue: the first one that is kept, and the one after the last.
     first: int
+    """Rows of the queue: the first one that is kept, and the one after the last."""
     end: int
-    #: The row that the consumer reads next, and the one that the next batch does.
     consumer: int
+    """The row that the consumer reads next, and the one that the next batch does."""
     next: int
-    #: How long the first row that waits has waited. None: no row waits, or it is not known.
     seconds: float | None = None
-    #: After how many seconds the queue drops rows by their age, read or not. None: it does not.
+    """How long the first row that waits has waited. None: no row waits, or it is not known."""
     kept_seconds: float | None = None
+    """After how many seconds the queue drops rows by their age, read or not. None: it does not."""
 
     @property
     def trim_seconds(self) -> float | None:
@@ -90,16 +90,16 @@ class FinishedBatch:
     rejected: Mapping[str, int]
     late: int
     ranges: Mapping[str, Mapping[int, tuple[int, int]]]
-    #: The most rows of a partition that it could read; 0: `max_rows_per_partition`.
     limit: int = 0
-    #: Rows without an event time.
+    """The most rows of a partition that it could read; 0: `max_rows_per_partition`."""
     without_time: int = 0
-    #: Name of a reference -> what lookup() has read of it.
+    """Rows without an event time."""
     lookups: Mapping[str, LookedUp] = field(default_factory=dict)
-    #: Reason -> rows that WARN has counted.
+    """Name of a reference -> what lookup() has read of it."""
     warned: Mapping[str, int] = field(default_factory=dict)
-    #: How long its parts took; None: an older version ran it.
+    """Reason -> rows that WARN has counted."""
     times: BatchTimes | None = None
+    """How long its parts took; None: an older version ran it."""
 
     @property
     def is_late_kept(self) -> bool:
@@ -121,14 +121,14 @@ class FinishedBatch:
 class StateSize:
     """What a job with state keeps."""
 
-    #: None: no batch has counted it.
     rows: int | None
-    #: In the checkpoint. A start reads all of it.
+    """None: no batch has counted it."""
     bytes: int
-    #: Milliseconds since 1970; 0: there is none yet.
+    """In the checkpoint. A start reads all of it."""
     watermark: int
-    #: What the store took at the end of the last batch; None: no batch has told.
+    """Milliseconds since 1970; 0: there is none yet."""
     store: StoreFigures | None = None
+    """What the store took at the end of the last batch; None: no batch has told."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ class UnpublishedTables:
     """Tables of static outputs that are not published."""
 
     waiting: int
-    #: Paths of those whose batch the ledger does not know any more.
     forgotten: Sequence[str]
+    """Paths of those whose batch the ledger does not know any more."""
 
 
 @dataclass(frozen=True)
@@ -147,27 +147,27 @@ class JobStatus:
     time: datetime
     cluster: str
     partitions: Sequence[PartitionStatus]
-    #: None before the first start.
     head: Head | None
-    #: The last batches, the newest one last.
+    """None before the first start."""
     batches: Sequence[FinishedBatch]
+    """The last batches, the newest one last."""
     process: ProcessState
-    #: What the last process has said at its end.
     how: str
-    #: The process that holds the job's lock; empty without one.
+    """What the last process has said at its end."""
     holder: str
-    #: Starts in the last day, without the first one of all.
+    """The process that holds the job's lock; empty without one."""
     epochs: int
-    #: What the process has said of its connector; empty where it has not.
+    """Starts in the last day, without the first one of all."""
     connector: str = ""
+    """What the process has said of its connector; empty where it has not."""
     state: StateSize | None = None
     static: UnpublishedTables | None = None
     operation: Operation | None = None
     runs: Sequence[Run] = ()
-    #: Those that were submitted, the newest first, as far as they are recorded.
     versions: Sequence[DeployedVersion] = ()
-    #: What is used of the accounts that the job writes with, as far as this user may know.
+    """Those that were submitted, the newest first, as far as they are recorded."""
     accounts: Sequence[ResourceUsage] = ()
+    """What is used of the accounts that the job writes with, as far as this user may know."""
 
     @property
     def lag(self) -> int:

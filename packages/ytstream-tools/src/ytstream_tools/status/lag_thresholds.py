@@ -9,8 +9,8 @@ from ytstream.text_table import counted, duration
 
 from .job_status import JobStatus
 
-#: Neither a failure (1), nor wrong usage (2), nor a job that was superseded (3).
 EXCEEDED = 4
+"""Neither a failure (1), nor wrong usage (2), nor a job that was superseded (3)."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-#: Columns and lines of a terminal that does not say how large it is.
 SIZE = (80, 24)
+"""Columns and lines of a terminal that does not say how large it is."""
 
 
 def show(views: Iterable[Sequence[str]], every: float, out: TextIO = sys.stdout) -> None:

@@ -28,11 +28,10 @@ from . import job_status
 from .job_status import JobStatus, ProcessState
 
 _LOOP_SECONDS = 3600.0
-#: A request to a cluster that hangs: Prometheus waits for 10 seconds (scrape_timeout) by default,
-#: and must hear that `ytstream_up` is 0.
 _REQUEST_SECONDS = 8.0
+"""A request to a cluster that hangs: Prometheus waits for 10 seconds (scrape_timeout) by default,
+and must hear that `ytstream_up` is 0."""
 
-#: Metric -> its help. One that ends with _total is a counter, any other a gauge.
 HELP: Mapping[str, str] = {
     "ytstream_up": "Whether cluster and ledger could be read: 1, or 0 without any other metric.",
     "ytstream_job_info": "Always 1: commit, version and operation of the job, and its runbook.",
@@ -68,8 +67,9 @@ HELP: Mapping[str, str] = {
     "ytstream_account_used_ratio": "The part of an account's quota that is used, by resource.",
     "ytstream_static_tables_waiting": "Tables of static outputs that wait for publication.",
 }
-#: Metric, labels in addition to `app`, and value. Prometheus gives every series a label `job`.
+"""Metric -> its help. One that ends with _total is a counter, any other a gauge."""
 Sample = tuple[str, Mapping[str, str], float]
+"""Metric, labels in addition to `app`, and value. Prometheus gives every series a label `job`."""
 
 
 def samples(context: JobContext, found: JobStatus) -> Iterator[Sample]:

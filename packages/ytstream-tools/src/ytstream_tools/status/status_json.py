@@ -13,8 +13,8 @@ from ytstream.ledger.ledger_rows import LookedUp
 from ..submitting.version_history import DeployedVersion
 from .job_status import FinishedBatch, JobStatus, PartitionStatus
 
-#: Raised when a field goes or changes its meaning; a new field leaves it.
 VERSION = 1
+"""Raised when a field goes or changes its meaning; a new field leaves it."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

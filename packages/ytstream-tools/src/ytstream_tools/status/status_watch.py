@@ -17,8 +17,8 @@ from .job_status import JobStatus, PartitionStatus, ProcessState
 from .live_view import SIZE
 
 _BAR = 12
-#: Lines in addition to the partitions and the batches, with their headings.
 _OTHERS = 13
+"""Lines in addition to the partitions and the batches, with their headings."""
 
 
 def watch(context: JobContext, every: float, out: TextIO = sys.stdout) -> None:

@@ -17,8 +17,8 @@ from ytstream.recovery.lock import InstanceLock
 from ytstream.text_table import counted
 
 _POLL_SECONDS = 1.0
-#: How often it says how many rows are left.
 _SAY_SECONDS = 10.0
+"""How often it says how many rows are left."""
 
 
 def rehearse(context: JobContext) -> str:

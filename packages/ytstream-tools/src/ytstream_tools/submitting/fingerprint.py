@@ -14,8 +14,8 @@ from ytstream.provisioning.cluster_spark import spark_version
 from .launch_plan import LaunchPlan
 from .spark_submit import given
 
-#: spark.redaction.regex of SPYT's spark-defaults.conf.
 _SECRET = re.compile(r"secret|password|token", re.IGNORECASE)
+"""spark.redaction.regex of SPYT's spark-defaults.conf."""
 
 
 def identified(plan: LaunchPlan, epoch: int) -> LaunchPlan:

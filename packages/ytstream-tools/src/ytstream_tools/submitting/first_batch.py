@@ -18,11 +18,11 @@ from ytstream.ledger.positions import read_head
 from ytstream.recovery.stop_request import end_of
 
 _POLL_SECONDS = 2.0
-#: What a node says that has no Java in the folder where SPYT looks for it: the driver's command
-#: begins with that program, and 127 is bash's code for one that is missing.
 _NO_JAVA = re.compile(r"exited with code 127\b|bin/java: No such file")
-#: How many lines of a driver's stderr are shown.
+"""What a node says that has no Java in the folder where SPYT looks for it: the driver's command
+begins with that program, and 127 is bash's code for one that is missing."""
 SHOWN = 30
+"""How many lines of a driver's stderr are shown."""
 
 
 @dataclass
@@ -31,15 +31,15 @@ class FirstBatchWait:
 
     context: JobContext
     id: str
-    #: The epoch before the submit: every later one is of this operation.
     epoch: int
+    """The epoch before the submit: every later one is of this operation."""
     say: Callable[[str], None]
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
-    #: None: as long as `wait_seconds` says.
     seconds: float | None = None
-    #: What was waited for, and after how many seconds it was seen first.
+    """None: as long as `wait_seconds` says."""
     seen: list[tuple[str, float]] = field(default_factory=list)
+    """What was waited for, and after how many seconds it was seen first."""
     _said: str = ""
     _began: float = field(init=False)
 

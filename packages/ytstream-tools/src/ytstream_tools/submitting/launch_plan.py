@@ -30,13 +30,13 @@ from ytstream.version import __version__, version_of
 
 from ..repository import root_of
 
-#: What the driver's job runs before Java and Python.
 ATTEMPT = Path(str(node.__file__)).with_name("attempt.sh")
-#: Where, in the package's archive, the module is that it calls. Among the job's files, Spark would
-#: copy it into a folder of its own and put that on the driver's sys.path (PythonRunner).
+"""What the driver's job runs before Java and Python."""
 ATTEMPT_MODULE = "ytstream/node"
-#: The folder beside the job's files that the archive of packages is unpacked into.
+"""Where, in the package's archive, the module is that it calls. Among the job's files, Spark would
+copy it into a folder of its own and put that on the driver's sys.path (PythonRunner)."""
 ENVIRONMENT = "environment"
+"""The folder beside the job's files that the archive of packages is unpacked into."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,21 @@ class LaunchPlan:
 
     context: JobContext
     sizes: Resources
-    #: The repository's folder for what is built.
     folder: Path
+    """The repository's folder for what is built."""
     main: Path
-    #: The configuration as it is shipped.
     config: Path
+    """The configuration as it is shipped."""
     package: Path
-    #: Words for spark-submit, as a person has typed them.
     words: Sequence[str]
-    #: The version of pyproject.toml, and git's commit; empty where there is none.
+    """Words for spark-submit, as a person has typed them."""
     version: str
+    """The version of pyproject.toml, and git's commit; empty where there is none."""
     commit: str
-    #: The repository's address; empty where git knows none.
     repository: str = ""
-    #: What tells this start from others: see ytstream_tools/submitting/fingerprint.py.
+    """The repository's address; empty where git knows none."""
     identity: Mapping[str, Any] = field(default_factory=dict)
+    """What tells this start from others: see ytstream_tools/submitting/fingerprint.py."""
 
     @property
     def settings(self) -> Settings:

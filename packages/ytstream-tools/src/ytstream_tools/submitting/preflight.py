@@ -22,8 +22,8 @@ from ytstream.settings.spark_conf import SPYT_CONF, SPYT_RELEASES
 
 from .launch_plan import ENVIRONMENT, LaunchPlan, release_folder
 
-#: What is wrong, and what to do.
 Problem = tuple[str, str]
+"""What is wrong, and what to do."""
 PreflightCheck = Callable[[LaunchPlan], Iterator[Problem]]
 
 _ADMINISTRATORS = "ask the cluster's administrators (docs/cluster.md of the template says for what)"
@@ -233,5 +233,5 @@ def running(plan: LaunchPlan) -> Iterator[Problem]:
             yield f"the job is already running: {owner}", f"{stop}, or wait for its lock to expire"
 
 
-#: The first of all looks; ytstream_tools/submitting/launch_checks.py has the others.
 LOOKS: tuple[PreflightCheck, ...] = (_here, running, _python, _spyt, _pool, _quota, _tables)
+"""The first of all looks; ytstream_tools/submitting/launch_checks.py has the others."""

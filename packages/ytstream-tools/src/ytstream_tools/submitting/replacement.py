@@ -37,22 +37,22 @@ from .version_history import (
     latest,
 )
 
-#: The exit code when the former version runs again.
 ROLLED_BACK = 5
-#: How long an operation that was ended may take to be final.
+"""The exit code when the former version runs again."""
 _FINAL_SECONDS = 120.0
+"""How long an operation that was ended may take to be final."""
 _POLL_SECONDS = 0.5
 
 
 class ReplacementStep(StrEnum):
     """What a replacement does first."""
 
-    #: The version runs already.
     NOTHING = auto()
-    #: An earlier submitter has started it: wait for its first batch.
+    """The version runs already."""
     WAIT = auto()
-    #: It was refused, and the former version does not run: start the former version.
+    """An earlier submitter has started it: wait for its first batch."""
     BACK = auto()
+    """It was refused, and the former version does not run: start the former version."""
     START = auto()
 
 
@@ -143,8 +143,8 @@ class Replacement:
     context: JobContext
     made: LaunchPlan
     say: Callable[[str], None]
-    #: The parts of the time without a batch: what, and its seconds.
     parts: list[tuple[str, float]] = field(default_factory=list)
+    """The parts of the time without a batch: what, and its seconds."""
 
     def __post_init__(self) -> None:
         """Keep records where the ledger is."""

@@ -16,16 +16,17 @@ from ytstream.version import version_of
 
 from .launch_plan import ATTEMPT, ATTEMPT_MODULE, LaunchPlan, folder_of, parameters
 
-#: The variables of this shell that spark-submit gets. SPYT turns every SPARK_* into a setting of
-#: the public command (SparkConfDecorators), and Spark's scripts read many others.
 _KEPT = re.compile(r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TMPDIR|JAVA_HOME|JAVA_TOOL_OPTIONS")
-#: What spark-submit's own scripts set for this machine; a setting of the same name wins over each.
+"""The variables of this shell that spark-submit gets. SPYT turns every SPARK_* into a setting of
+the public command (SparkConfDecorators), and Spark's scripts read many others."""
 _NEUTRAL = (
     "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_ENV_LOADED", "SPARK_SCALA_VERSION",
     "SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_BEELINE_OPTS",
 )  # fmt: skip
-#: Files by words of a person go beside ours: spark-submit takes the last of several.
+"""What spark-submit's own scripts set for this machine; a setting of the same name wins over each.
+"""
 _LISTS = ("--files", "--py-files", "--archives", "--jars")
+"""Files by words of a person go beside ours: spark-submit takes the last of several."""
 
 
 def command(plan: LaunchPlan, dump: Path) -> list[str]:

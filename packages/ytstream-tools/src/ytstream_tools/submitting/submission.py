@@ -24,8 +24,8 @@ from .first_batch import FirstBatchWait
 from .launch_plan import LaunchPlan
 from .preflight import PreflightCheck, look
 
-#: What the Java client and SPYT throw, in the trace that spark-submit prints.
 _REASON = re.compile(r"^.*?(?:YTsaurusError|Exception|Error): (.*)$", re.MULTILINE)
+"""What the Java client and SPYT throw, in the trace that spark-submit prints."""
 
 
 def rehearse(context: JobContext, config: Path, words: Sequence[str]) -> str:

@@ -29,30 +29,30 @@ class StartState(StrEnum):
     """The status of a start."""
 
     STARTED = auto()
-    #: It had a batch, or found no row to read.
     WORKS = auto()
-    #: It failed, and the former version was started again.
+    """It had a batch, or found no row to read."""
     REFUSED = auto()
-    #: It failed, and there was no former version.
+    """It failed, and the former version was started again."""
     FAILED = auto()
+    """It failed, and there was no former version."""
 
 
 @dataclass(frozen=True)
 class DeployedVersion:
     """One start of one version."""
 
-    #: The word that its submit was given.
     key: str
+    """The word that its submit was given."""
     state: StartState
-    #: What the operation's note says: commit, version, checksums, the epoch before the start.
     note: Mapping[str, Any]
-    #: The id of the driver's operation; empty if none was started.
+    """What the operation's note says: commit, version, checksums, the epoch before the start."""
     operation: str = ""
+    """The id of the driver's operation; empty if none was started."""
     user: str = ""
     started: str = ""
     ended: str = ""
-    #: How it ended, or why it was refused; empty while it runs.
     how: str = ""
+    """How it ended, or why it was refused; empty while it runs."""
 
     @property
     def commit(self) -> str:
@@ -218,8 +218,8 @@ class StoredStartRecord(StartRecord):
     """Writes the record of a start while it happens."""
 
     versions: VersionHistory
-    #: What a start that fails has been: StartState.REFUSED if the former version comes back.
     failing: StartState = StartState.FAILED
+    """What a start that fails has been: StartState.REFUSED if the former version comes back."""
     found: DeployedVersion | None = field(default=None, init=False)
     seen: Sequence[tuple[str, float]] = ()
     times: dict[str, float] = field(default_factory=dict)

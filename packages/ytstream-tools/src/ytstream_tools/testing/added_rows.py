@@ -10,13 +10,13 @@ from pyspark.sql import functions as F
 
 from ytstream.schema.columns import Column, is_totals
 
-#: Nulls are ignored, and texts compare by their bytes, as in the table.
 _FUNCTIONS: Mapping[str, Callable[[Expression], Expression]] = {
     "sum": F.sum,
     "min": F.min,
     "max": F.max,
     "first": lambda value: F.first(value, ignorenulls=True),
 }
+"""Nulls are ignored, and texts compare by their bytes, as in the table."""
 
 
 def added(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:

@@ -27,9 +27,8 @@ from .computed_outputs import Outputs, outputs_of
 from .job_stream import assert_exact
 
 Row = Mapping[str, Any]
-#: Below the folder of the repository.
 FOLDER = "sample/expected"
-#: A test that compares.
+"""Below the folder of the repository."""
 TEST = '''"""YOURS. REJECT and transform() alone: the sample's outputs are those approved."""
 
 from __future__ import annotations
@@ -44,6 +43,7 @@ from ytstream.testing.approved import assert_approved
 def test_outputs_are_as_approved(spark: SparkSession, context: JobContext) -> None:
     assert_approved(spark, context, SAMPLE)
 '''
+"""A test that compares."""
 _STEADY = (
     "-> compute what is random, or is of a clock, from columns of the row, or name such columns in "
     "`ignored` of the sample"

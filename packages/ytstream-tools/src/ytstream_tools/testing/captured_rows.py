@@ -18,7 +18,6 @@ from ..replay import batch_capture
 from ..replay.batch_rows import PARTITION, QUEUE, CapturedRow
 from .job_stream import Stream
 
-#: The value of a required column that was not captured, by type; 0 for others.
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("utf8", "string"), ""),
     "json": "{}",
@@ -27,6 +26,7 @@ _EMPTY: dict[str, Any] = {
     "list": [],
     "dict": [],
 }
+"""The value of a required column that was not captured, by type; 0 for others."""
 
 
 def run_through(stream: Stream, folder: Path) -> None:

@@ -29,8 +29,8 @@ from ..repository import root_of
 from .stream_batches import stream_outputs
 from .unit_frames import ReferenceRows, output_rows, reference_frame, rejected_rows, sample_outputs
 
-#: Name of an output -> its rows.
 Outputs = Mapping[str, list[dict[str, Any]]]
+"""Name of an output -> its rows."""
 
 
 class Computed:
@@ -43,7 +43,7 @@ class Computed:
         references: ReferenceRows | None = None,
     ) -> None:
         self._job, self._reference, self._references = job, reference, references
-        #: The outputs of rows that were asked for: each output is asked for in turn.
+        # The outputs of rows that were asked for: each output is asked for in turn.
         self._known: dict[bytes, dict[str, list[dict[str, Any]]]] = {}
 
     def output(self, rows: Sequence[SampleRow]) -> list[dict[str, Any]]:

@@ -45,12 +45,12 @@ class Stream:
     sample: Sample
     spark: SparkSession
     sent: list[dict[str, Any]] = field(default_factory=list)
-    #: The newest event time that was sent.
     _now: int | None = None
-    #: This process, as the ledger knows it.
+    """The newest event time that was sent."""
     epoch: Epoch = field(default_factory=Epoch)
-    #: Whether recover() has committed a start that no query has used.
+    """This process, as the ledger knows it."""
     _is_ready: bool = False
+    """Whether recover() has committed a start that no query has used."""
 
     @property
     def connection(self) -> JobContext:

@@ -11,11 +11,11 @@ from ytstream.text_table import counted
 
 from ..demo.job_sample import REASON
 
-#: How a sample gets rows that a condition meets.
 _MORE = (
     "-> add rows that meet it to sample/, or take rows from all of the queue: "
     "`make adopt TAKE=spread`"
 )
+"""How a sample gets rows that a condition meets."""
 
 
 def lines(job: Job, outputs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:

@@ -151,10 +151,10 @@ def conversion(type_: Any) -> Conversion:
     )
 
 
-#: Digits that a decimal of so many bytes holds (YTsaurus, "Data types": decimal).
 _DECIMAL_BYTES = {9: 4, 18: 8, 35: 16}
-#: Python rounds to 28 digits otherwise.
+"""Digits that a decimal of so many bytes holds (YTsaurus, "Data types": decimal)."""
 _EXACT = Context(prec=max(_DECIMAL_BYTES))
+"""Python rounds to 28 digits otherwise."""
 
 
 def _decimal(precision: int, scale: int) -> Conversion:

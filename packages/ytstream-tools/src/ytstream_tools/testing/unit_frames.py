@@ -39,9 +39,8 @@ from .added_rows import added
 from .job_stream import assert_exact
 from .type_conversion import conversion
 
-#: Name of a reference -> its rows.
 ReferenceRows = Mapping[str, Iterable[Mapping[str, Any]]]
-#: The columns that a source adds to the queue's own.
+"""Name of a reference -> its rows."""
 _ADDED = {
     column.name: column
     for column in (
@@ -50,6 +49,7 @@ _ADDED = {
         Column("row_index", ti.Int64),
     )
 }
+"""The columns that a source adds to the queue's own."""
 
 
 def events_frame(

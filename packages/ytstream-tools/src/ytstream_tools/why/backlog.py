@@ -10,12 +10,12 @@ from ytstream.settings.job_settings import Settings
 
 from ..status.job_status import FinishedBatch, JobStatus, PartitionStatus
 
-#: Batches of which this part, or more, are cut, are cut as a rule.
 _MOST = 0.5
-#: A job whose batches take this part of the time, or more, has no time left.
+"""Batches of which this part, or more, are cut, are cut as a rule."""
 _BUSY_SHARE = 0.7
-#: How much of the time a larger batch may take.
+"""A job whose batches take this part of the time, or more, has no time left."""
 _GOAL_SHARE = 0.8
+"""How much of the time a larger batch may take."""
 
 
 @dataclass(frozen=True)
@@ -23,27 +23,27 @@ class Backlog:
     """Rows that wait longer than a batch explains, and the pace of the last batches."""
 
     rows: int
-    #: How long the first one has waited; None: not known.
     seconds: float | None
-    #: Rows per second that were written since the first of them; None: not known.
+    """How long the first one has waited; None: not known."""
     arriving: float | None
-    #: Rows per second of the last batches, pauses included.
+    """Rows per second that were written since the first of them; None: not known."""
     reading: float
-    #: A batch takes this long, and the next one begins so long after its beginning.
+    """Rows per second of the last batches, pauses included."""
     batch_seconds: float
+    """A batch takes this long, and the next one begins so long after its beginning."""
     every_seconds: float
-    #: The part of the last batches that read as many rows of a tablet as a batch may.
     cut_share: float
-    #: The most rows of a tablet that a batch may read.
+    """The part of the last batches that read as many rows of a tablet as a batch may."""
     limit: int
-    #: Whether `batch_seconds` has chosen the limit, and not `max_rows_per_partition`.
+    """The most rows of a tablet that a batch may read."""
     is_paced: bool
-    #: The tablet with most of the waiting rows, and whether it has most of all.
+    """Whether `batch_seconds` has chosen the limit, and not `max_rows_per_partition`."""
     largest: PartitionStatus
+    """The tablet with most of the waiting rows, and whether it has most of all."""
     is_in_one_tablet: bool
     tablets: int
-    #: How long the parts of a batch take; None: an older version wrote the last batches.
     times: BatchTimes | None = None
+    """How long the parts of a batch take; None: an older version wrote the last batches."""
 
     @property
     def is_cut(self) -> bool:

@@ -27,22 +27,23 @@ from . import slowness
 from .facts import Attempt, Facts
 from .finding import Finding
 
-#: A clock that differs by less changes nothing that anybody would notice.
 _CLOCK_SECONDS = 30.0
-#: Pings that may be missed before a holder counts as silent.
+"""A clock that differs by less changes nothing that anybody would notice."""
 _SILENT_PINGS = 3
-#: More starts in a day are worth a look.
+"""Pings that may be missed before a holder counts as silent."""
 _STARTS_PER_DAY = 3
-#: An attempt that ended longer ago explains nothing now.
+"""More starts in a day are worth a look."""
 _RECENT_SECONDS = 3600.0
-#: NJobProxy::EErrorCode::MemoryLimitExceeded (YTsaurus, yt/yt/ytlib/job_proxy/public.h).
+"""An attempt that ended longer ago explains nothing now."""
 _MEMORY_LIMIT = 1200
-#: SparkExitCode.OOM (Apache Spark): a process whose Java heap is full. SPYT makes 1 of a driver's.
+"""NJobProxy::EErrorCode::MemoryLimitExceeded (YTsaurus, yt/yt/ytlib/job_proxy/public.h)."""
 _HEAP_FULL = 52
-#: Tables that may be frozen: batches only read them.
+"""SparkExitCode.OOM (Apache Spark): a process whose Java heap is full. SPYT makes 1 of a driver's.
+"""
 _ONLY_READ = ("queue", "reference")
-#: EAbortReason::Preemption as the API spells it (YTsaurus, yt/yt/client/scheduler/public.h).
+"""Tables that may be frozen: batches only read them."""
 _PREEMPTION = "preemption"
+"""EAbortReason::Preemption as the API spells it (YTsaurus, yt/yt/client/scheduler/public.h)."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Cause:
 
     name: str
     look: Callable[[Facts], Finding | None]
-    #: Whether nothing has to be done about it.
     is_healthy: bool = False
+    """Whether nothing has to be done about it."""
 
 
 def causes_of(found: Facts) -> Iterator[tuple[Cause, Finding]]:

@@ -35,14 +35,14 @@ from ytstream.version import __version__
 from ..status import job_status
 from ..status.job_status import JobStatus
 
-#: A cluster that hangs is a cause: `why` says so within ten seconds.
 _REQUEST_SECONDS = 4.0
-#: A transaction id begins with its time: seconds, shifted by this (YTsaurus, timestamp.h).
+"""A cluster that hangs is a cause: `why` says so within ten seconds."""
 _SECONDS_BIT = 30
-#: Warnings and errors of the log that are kept.
+"""A transaction id begins with its time: seconds, shifted by this (YTsaurus, timestamp.h)."""
 _LINES = 20
-#: Attempts of driver and executors that are looked at.
+"""Warnings and errors of the log that are kept."""
 _ATTEMPTS = 20
+"""Attempts of driver and executors that are looked at."""
 _LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (WARNING|ERROR) (?:\[(\w+)\]|(\w+))?")
 
 
@@ -52,13 +52,13 @@ class TableState:
 
     name: str
     path: str
-    #: "mounted", "unmounted", "frozen", ...; empty for a folder.
     state: str = ""
+    """"mounted", "unmounted", "frozen", ...; empty for a folder."""
     is_missing: bool = False
-    #: The job and the ledger of its mark, if it belongs to another job.
     owner: tuple[str, str] | None = None
-    #: Whether `make reference` has built it.
+    """The job and the ledger of its mark, if it belongs to another job."""
     is_built: bool = False
+    """Whether `make reference` has built it."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class LockHolder:
 
     transaction: str
     owner: str
-    #: Seconds since its last ping, by the cluster's clock.
     silent_seconds: float
-    #: Whether its process has ended, as far as this machine or its operation tells.
+    """Seconds since its last ping, by the cluster's clock."""
     is_dead: bool
+    """Whether its process has ended, as far as this machine or its operation tells."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class Attempt:
     state: str
     started: str
     ended: str = ""
-    #: All codes of its error.
     codes: tuple[int, ...] = ()
+    """All codes of its error."""
     abort_reason: str = ""
-    #: The exit code of its process; None if something else has ended it.
     exit_code: int | None = None
+    """The exit code of its process; None if something else has ended it."""
 
 
 @dataclass(frozen=True)
@@ -104,32 +104,33 @@ class Facts:
     time: datetime
     job: str
     settings: Settings
-    #: How a person calls a target, such as "make status CONFIG=...".
     make: Callable[[str], str]
-    #: Why the cluster could not be connected; None if it was.
+    """How a person calls a target, such as "make status CONFIG=..."."""
     refused: ErrorCode | None = None
-    #: Part -> the code of the error with which it could not be read.
+    """Why the cluster could not be connected; None if it was."""
     unread: Mapping[str, ErrorCode] = field(default_factory=dict)
+    """Part -> the code of the error with which it could not be read."""
     tables: Sequence[TableState] = ()
     full: Sequence[ResourceUsage] = ()
-    #: The RPC proxies of the job's role; None: not asked.
     proxies: int | None = None
+    """The RPC proxies of the job's role; None: not asked."""
     lock: LockHolder | None = None
     status: JobStatus | None = None
-    #: The code of the error that ended the last process; empty after a stop, or if it has not said.
     end_code: str = ""
-    #: What it has said, which may hold text of the user's: for the screen, and in no ticket.
+    """The code of the error that ended the last process; empty after a stop, or if it has not said.
+    """
     end_said: str = ""
+    """What it has said, which may hold text of the user's: for the screen, and in no ticket."""
     attempts: Sequence[Attempt] = ()
     log: Sequence[LogLine] = ()
-    #: Seconds by which a clock is ahead of the cluster's: this machine's, and the driver's.
     ahead_here: float = 0.0
+    """Seconds by which a clock is ahead of the cluster's: this machine's, and the driver's."""
     ahead_driver: float = 0.0
     missing_to_read: Sequence[str] = ()
     missing_to_stop: Sequence[str] = ()
     runtime: str = __version__
-    #: Whether each row that is read is written once: a map without further outputs.
     is_one_to_one: bool = False
+    """Whether each row that is read is written once: a map without further outputs."""
 
     @property
     def head(self) -> Head | None:
@@ -286,7 +287,6 @@ def _rights(context: JobContext) -> dict[str, Any]:
     }
 
 
-#: In the order in which they are read; the status needs most of the others to be in place.
 _PARTS: Mapping[str, Callable[[JobContext], dict[str, Any]]] = {
     "tables": _tables,
     "accounts": _accounts,
@@ -296,6 +296,7 @@ _PARTS: Mapping[str, Callable[[JobContext], dict[str, Any]]] = {
     "clock": _clock,
     "rights": _rights,
 }
+"""In the order in which they are read; the status needs most of the others to be in place."""
 
 
 def _of_operation(context: JobContext, status: JobStatus | None) -> dict[str, Any]:

@@ -8,5 +8,5 @@ class Finding:
     """A cause that the facts speak for."""
 
     said: str
-    #: What to do: commands, or whom to ask.
     do: tuple[str, ...]
+    """What to do: commands, or whom to ask."""

@@ -9,10 +9,10 @@ from .backlog import Backlog, backlog_of
 from .facts import Facts
 from .finding import Finding
 
-#: A part of a batch that takes this share of its time, or more, is what to look at.
 _SHARE = 0.5
-#: Two requests that take longer than this are slow.
+"""A part of a batch that takes this share of its time, or more, is what to look at."""
 _SLOW_REQUEST_MS = 500
+"""Two requests that take longer than this are slow."""
 
 
 def hot_tablet(found: Facts) -> Finding | None:

@@ -8,15 +8,15 @@ from typing import Any
 from ..settings.job_settings import Settings
 from .client import Client, facts
 
-#: Of bytes, the last percent is rarely usable: a chunk needs more than what is left.
 _NEARLY = 0.99
+"""Of bytes, the last percent is rarely usable: a chunk needs more than what is left."""
 _DISK = "disk space of "
-#: What the master calls a resource (yt/yt/server/master/security_server/security_manager.cpp,
-#: ValidateResourceUsageIncrease), and a tablet node, which refuses rows at their commit
-#: (yt/yt/server/node/tablet_node/security_manager.cpp, DoValidateAccountLimits).
 _LIMIT = re.compile(
     r'(?:over|violates) (?:Cypress )?([\w ]+?) limit(?: (?:in|for) medium "([^"]+)")?'
 )
+"""What the master calls a resource (yt/yt/server/master/security_server/security_manager.cpp,
+ValidateResourceUsageIncrease), and a tablet node, which refuses rows at their commit
+(yt/yt/server/node/tablet_node/security_manager.cpp, DoValidateAccountLimits)."""
 
 
 @dataclass(frozen=True)

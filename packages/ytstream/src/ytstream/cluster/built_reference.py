@@ -14,13 +14,13 @@ from typing import Any
 
 from .client import Client
 
-#: The attribute of a finished table: a map of the keys below.
 MARK = "ytstream_reference"
-#: Keys of MARK: a timestamp of the cluster's at which all rows were there, the path of the static
-#: table, and the key columns.
+"""The attribute of a finished table: a map of the keys below."""
 TIMESTAMP, SOURCE, KEY = "timestamp", "source", "key"
-#: The attributes that `earliest` and `is_frozen` need.
+"""Keys of MARK: a timestamp of the cluster's at which all rows were there, the path of the static
+table, and the key columns."""
 ASKED = (MARK, "creation_time", "tablet_state")
+"""The attributes that `earliest` and `is_frozen` need."""
 
 
 def mark(timestamp: int, source: str, key: tuple[str, ...]) -> dict[str, Any]:

@@ -20,8 +20,6 @@ from .server_errors import AUTHENTICATION, judged
 
 _RETRIES = {"count": 3, "backoff": {"policy": "constant_time", "constant_time": 1_000}}
 
-#: What the cluster says of a path with another object than the job needs -> what to do. A running
-#: job tries again: someone may be about to put the right one there.
 _WRONG_OBJECTS = {
     "cannot have children": "a folder must be there: name another path in the configuration, or "
     "move that object away",
@@ -29,6 +27,8 @@ _WRONG_OBJECTS = {
     "configuration, or make what is missing; if the path is a link, its target is missing",
     "is not dynamic": "the job needs a dynamic table there: `check` lists what differs",
 }
+"""What the cluster says of a path with another object than the job needs -> what to do. A running
+job tries again: someone may be about to put the right one there."""
 
 
 class Client(Protocol):
@@ -150,8 +150,8 @@ def explained(settings: Settings) -> Iterator[None]:
         raise explanation(error, settings.proxy) from error
 
 
-#: What writing an open file says; the network has other numbers.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""What writing an open file says; the network has other numbers."""
 
 
 def explanation(error: Exception, proxy: str) -> JobError | RestartableError:

@@ -17,19 +17,20 @@ from yt.wrapper.operation_commands import get_operation_url
 
 from .client import Client, first_line
 
-#: Of an operation or a job that does not change any more (YTsaurus, NScheduler::EOperationState).
 FINAL = ("completed", "failed", "aborted")
-#: "No such operation" (YTsaurus, yt/yt/client/api: NoSuchOperation); an alias that none has is
-#: refused by a message without a code.
+"""Of an operation or a job that does not change any more (YTsaurus, NScheduler::EOperationState).
+"""
 _NO_SUCH_OPERATION = 1915
+""""No such operation" (YTsaurus, yt/yt/client/api: NoSuchOperation); an alias that none has is
+refused by a message without a code."""
 _UNKNOWN_ALIAS = "alias is unknown"
 _OWNER = re.compile(r"\boperation ([0-9a-f]+(?:-[0-9a-f]+){3})")
 _ATTRIBUTES = (
     "id", "state", "start_time", "finish_time", "authenticated_user", "result",
     "runtime_parameters", "provided_spec",
 )  # fmt: skip
-#: The key of `annotations` under which `submit` says what it has started.
 NOTE = "ytstream"
+"""The key of `annotations` under which `submit` says what it has started."""
 DRIVER, EXECUTOR = "driver", "executor"
 
 
@@ -54,8 +55,8 @@ class Operation:
     user: str = ""
     started: str = ""
     ended: str = ""
-    #: Why it has failed or was aborted, in one line.
     error: str = ""
+    """Why it has failed or was aborted, in one line."""
     annotations: Mapping[str, Any] = field(default_factory=dict)
 
     @property

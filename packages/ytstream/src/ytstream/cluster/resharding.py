@@ -14,8 +14,9 @@ from yt import yson
 from ..schema.columns import Column, type_name
 from ..settings.job_settings import Settings
 
-#: Types whose values are unsigned in YSON (YTsaurus, "Data types"); a pivot key has the column's.
 _UNSIGNED = ("uint", "date", "datetime", "timestamp")
+"""Types whose values are unsigned in YSON (YTsaurus, "Data types"); a pivot key has the column's.
+"""
 
 
 def by_count(settings: Settings, path: str, tablets: int) -> str:

@@ -6,26 +6,26 @@ from collections.abc import Callable
 from ..errors import FullAccountError, JobError, OutageError, RestartableError, UnmountedError
 from ..errors.error_codes import ErrorCode
 
-#: The token is wrong or has expired: NSecurityClient's AuthenticationError
-#: (yt/yt/client/security_client/public.h), NRpc's AuthenticationError and InvalidCredentials
-#: (yt/yt/core/rpc/public.h).
 AUTHENTICATION = 900
+"""The token is wrong or has expired: NSecurityClient's AuthenticationError
+(yt/yt/client/security_client/public.h), NRpc's AuthenticationError and InvalidCredentials
+(yt/yt/core/rpc/public.h)."""
 _AUTHENTICATION = (AUTHENTICATION, 109, 111)
-#: AuthorizationError and AccountLimitExceeded (yt/yt/client/security_client/public.h).
 _AUTHORIZATION, _FULL = 901, 902
-#: Codes of a tablet that is not mounted, or on its way from one state or node to another: no such
-#: tablet, not mounted, wrong mount revision, wrong state, mount info not ready, no such cell
-#: (yt/yt/client/tablet_client/public.h).
+"""AuthorizationError and AccountLimitExceeded (yt/yt/client/security_client/public.h)."""
 UNMOUNTED = (1701, 1702, 1704, 1706, 1707, 1721)
-#: A server or proxy that does not serve requests now: timeout (yt/yt/core/misc/error_code.h);
-#: transport, unavailable, full queue, peer banned, transient failure, overloaded, no memory for
-#: request or answer (yt/yt/core/rpc/public.h); the user's queue is full
-#: (yt/yt/client/security_client/public.h); proxy banned (yt/yt/client/api/rpc_proxy/public.h).
+"""Codes of a tablet that is not mounted, or on its way from one state or node to another: no such
+tablet, not mounted, wrong mount revision, wrong state, mount info not ready, no such cell
+(yt/yt/client/tablet_client/public.h)."""
 _UNREACHABLE = (3, 100, 105, 108, 115, 116, 118, 120, 122, 904, 2100)
+"""A server or proxy that does not serve requests now: timeout (yt/yt/core/misc/error_code.h);
+transport, unavailable, full queue, peer banned, transient failure, overloaded, no memory for
+request or answer (yt/yt/core/rpc/public.h); the user's queue is full
+(yt/yt/client/security_client/public.h); proxy banned (yt/yt/client/api/rpc_proxy/public.h)."""
 
-#: As the master says it (yt/yt/server/master/security_server/security_manager.cpp,
-#: ValidateResourceUsageIncrease).
 _ACCOUNT = re.compile(r'[Aa]ccount "([^"]+)"')
+"""As the master says it (yt/yt/server/master/security_server/security_manager.cpp,
+ValidateResourceUsageIncrease)."""
 
 
 def judged(

@@ -11,22 +11,22 @@ from pathlib import Path
 from ..job import Job, JobContext
 from ..settings.job_settings import Settings
 
-#: Runs a command on a cluster, and returns its exit code or nothing.
 OnCluster = Callable[[JobContext, argparse.Namespace], int | None]
-#: Runs a command that needs only the declaration and the configuration.
+"""Runs a command on a cluster, and returns its exit code or nothing."""
 Offline = Callable[[Job, Settings, Path], int]
+"""Runs a command that needs only the declaration and the configuration."""
 
 
 class RequiredTables(StrEnum):
     """Which tables a command needs before it runs."""
 
     NONE = "none"
-    #: The tables exist and are mounted; the declaration in tables.py may be newer.
     MOUNTED = "mounted"
-    #: They also have the columns of tables.py. Aggregate functions may be missing.
+    """The tables exist and are mounted; the declaration in tables.py may be newer."""
     ALTERABLE = "alterable"
-    #: They have all that tables.py says.
+    """They also have the columns of tables.py. Aggregate functions may be missing."""
     DECLARED = "declared"
+    """They have all that tables.py says."""
 
 
 def _always(_: argparse.Namespace) -> bool:
@@ -43,29 +43,30 @@ class Command:
     """One command: give ``run`` or ``offline``, or a ``without_cluster`` that always answers."""
 
     name: str
-    #: One sentence, shown by --help.
     help: str
+    """One sentence, shown by --help."""
     run: OnCluster | None = None
     offline: Offline | None = None
-    #: Adds the command's own arguments to its parser.
     arguments: Callable[[argparse.ArgumentParser], None] = _no_arguments
+    """Adds the command's own arguments to its parser."""
     tables: RequiredTables = RequiredTables.DECLARED
-    #: Whether the command starts a JVM.
     starts_jvm: bool = False
-    #: Whether another instance of the job may not run at the same time.
+    """Whether the command starts a JVM."""
     needs_stopped_job: bool = False
-    #: What the command changes on the cluster; empty if nothing. It then takes --dry-run.
+    """Whether another instance of the job may not run at the same time."""
     changes: str = ""
-    #: Whether the command starts a cluster of its own, so that no variable may name another.
+    """What the command changes on the cluster; empty if nothing. It then takes --dry-run."""
     starts_cluster: bool = False
-    #: Whether the command writes tables.py, so that it also runs where tables.py is damaged.
+    """Whether the command starts a cluster of its own, so that no variable may name another."""
     writes_tables: bool = False
-    #: Runs once the cluster is connected, before the tables are verified.
+    """Whether the command writes tables.py, so that it also runs where tables.py is damaged."""
     before: Callable[[JobContext], None] | None = None
-    #: Answers without a cluster where it returns an exit code: a dry run that asks nothing.
+    """Runs once the cluster is connected, before the tables are verified."""
     without_cluster: Callable[[JobContext, argparse.Namespace], int | None] | None = None
-    #: Whether the cluster of the configuration matters with these arguments, so that it is printed.
+    """Answers without a cluster where it returns an exit code: a dry run that asks nothing."""
     names_cluster: Callable[[argparse.Namespace], bool] = _always
+    """Whether the cluster of the configuration matters with these arguments, so that it is printed.
+    """
 
     @property
     def description(self) -> str:

@@ -12,17 +12,16 @@ from ..version import __version__
 from . import check, migrate, provision, rewind, run, stop
 from .command import Command
 
-#: The commands that run on a cluster as well as on a laptop.
 OF_THE_RUNTIME = tuple(module.COMMAND for module in (provision, check, run, stop, migrate, rewind))
-#: The commands of ytstream-tools. They are known here so that a missing package can be named.
+"""The commands that run on a cluster as well as on a laptop."""
 OF_THE_TOOLS = (
     "rows", "submit", "logs", "status", "metrics", "page", "drain", "complete-until", "capture",
     "rehearse", "replay-rejected", "demo", "real", "tables", "confs", "alerts", "why",
     "adopt", "approve", "preview", "reference",
 )  # fmt: skip
-#: The entry point of a package that brings further commands: an iterable of Command.
+"""The commands of ytstream-tools. They are known here so that a missing package can be named."""
 GROUP = "ytstream.commands"
-#: Module that only a laptop has -> the package to install for it.
+"""The entry point of a package that brings further commands: an iterable of Command."""
 LAPTOP_PACKAGES = {
     "ytstream_tools": "ytstream-tools[testing]",
     "ytstream_doctor": "ytstream-doctor",
@@ -31,6 +30,7 @@ LAPTOP_PACKAGES = {
     "pytest": "ytstream-tools[testing]",
     "rich": "ytstream-tools",
 }
+"""Module that only a laptop has -> the package to install for it."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Registry:
     """The commands that can run here, and why others cannot."""
 
     commands: Mapping[str, Command]
-    #: Name of a command that cannot run here -> the error that says what to install.
     missing: Mapping[str, JobError]
+    """Name of a command that cannot run here -> the error that says what to install."""
 
     def verify(self, name: str) -> None:
         """Raise JobError for a command whose package is missing or broken."""

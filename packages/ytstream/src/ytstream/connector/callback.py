@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-#: What foreachBatch() takes.
 Function = Callable[["DataFrame", int], None]
+"""What foreachBatch() takes."""
 
 
 class Callback:

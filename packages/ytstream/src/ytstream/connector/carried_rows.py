@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 _PROJECT = "org.apache.spark.sql.catalyst.plans.logical.Project"
 _ALIAS = "org.apache.spark.sql.catalyst.expressions.Alias"
-#: Operators whose columns are those of their child, whatever it has more.
 _PASSING = frozenset(
     (
         "Filter", "SubqueryAlias", "View", "EventTimeWatermark", "CollectMetrics", "ResolvedHint",
         "Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort",
     )
 )  # fmt: skip
-#: Operators that may make several rows of one.
+"""Operators whose columns are those of their child, whatever it has more."""
 _MULTIPLYING = frozenset(("Expand", "Generate", "Join", "Union"))
-#: Joins that give the columns of one side only: the side.
+"""Operators that may make several rows of one."""
 _ONE_SIDED = {"LeftSemi": 0, "LeftAnti": 0}
+"""Joins that give the columns of one side only: the side."""
 
 
 def is_lost_at(node: Node, mark: str) -> str:
@@ -69,10 +69,10 @@ class CarriedRows:
     """Rows whose columns are named c0, c1, ...: the operator's, and behind them those of queues."""
 
     rows: DataFrame
-    #: Id of an expression -> its column.
     places: dict[int, int]
-    #: The columns of the rows of the queues, by the name that they have there.
+    """Id of an expression -> its column."""
     origin: dict[str, int]
+    """The columns of the rows of the queues, by the name that they have there."""
 
 
 def carried(rows: DataFrame, node: Node, mark: str, java: Java) -> CarriedRows:

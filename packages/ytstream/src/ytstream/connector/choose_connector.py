@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-#: What ``readStream.format()`` takes for SPYT's source.
 _SPYTS = "yt"
-#: The RDD of our source.
+"""What ``readStream.format()`` takes for SPYT's source."""
 _READER = "Ranges"
-#: SPYT's own rows per request (SparkYtConfiguration).
+"""The RDD of our source."""
 _WRITE_BATCH = 50_000
+"""SPYT's own rows per request (SparkYtConfiguration)."""
 
 
 def in_use(spark: SparkSession, settings: Settings) -> tuple[str, str]:

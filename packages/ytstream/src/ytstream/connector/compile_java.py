@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
 
-#: What ``readStream.format()`` takes.
 SOURCE = "ytstream.Queue"
-#: The other classes that Python calls.
+"""What ``readStream.format()`` takes."""
 OUTPUT, ADVANCE, PACE = "ytstream.Output", "ytstream.Advance", "ytstream.Pace"
+"""The other classes that Python calls."""
 STATE_SCHEMA = "ytstream.StateSchema"
 REPLAY = "ytstream.Replay"
 BACKLOG_CLOCK = "ytstream.BacklogClock"
@@ -38,10 +38,11 @@ _LINES, _INSERT = "ytstream.Lines", "ytstream.Insert"
 _PULL = "ytstream.Pull"
 _COMPILER = "org.codehaus.janino.Compiler"
 _NO_RESOURCES = "org.codehaus.commons.compiler.util.resource.ResourceFinder.EMPTY_RESOURCE_FINDER"
-#: By JVM: the folder with the jar, which executors fetch at any time; None where it cannot be made.
 _MADE: WeakKeyDictionary[Any, tuple[TemporaryDirectory[str] | None, str]] = WeakKeyDictionary()
-#: The applications whose executors were given the jar.
+"""By JVM: the folder with the jar, which executors fetch at any time; None where it cannot be made.
+"""
 _GIVEN: set[str] = set()
+"""The applications whose executors were given the jar."""
 
 
 def unavailable(spark: SparkSession) -> str:

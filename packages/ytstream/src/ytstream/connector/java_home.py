@@ -7,8 +7,8 @@ import subprocess
 from ..errors import JobError, open_files
 from ..errors.error_codes import ErrorCode
 
-#: What Spark with SPYT runs on.
 VERSIONS = ("17", "21")
+"""What Spark with SPYT runs on."""
 INSTALL = "install Java 17 or 21 (`make java` says how on each system) or set JAVA_HOME"
 
 

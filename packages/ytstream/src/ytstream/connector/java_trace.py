@@ -11,32 +11,32 @@ from dataclasses import dataclass
 from ..cluster.server_errors import judged
 from ..errors import JobError, OutageError, RestartableError
 
-#: What Java throws for a cluster that cannot be reached, by the beginning of a class' name: no
-#: connection, a broken one, no reply, a request that ended with its connection. Any other exception
-#: without a code of the cluster's is an error of a program: waiting does not help.
 _OUTAGES = (
     "java.net.", "java.nio.channels.", "io.netty.", "javax.net.ssl.", "java.io.IOException",
     "java.io.EOFException", "java.util.concurrent.TimeoutException",
     "java.util.concurrent.CancellationException",
 )  # fmt: skip
-#: Of a RuntimeException, whatever its cause: the HTTP proxy names no RPC proxy (ClientPool).
+"""What Java throws for a cluster that cannot be reached, by the beginning of a class' name: no
+connection, a broken one, no reply, a request that ended with its connection. Any other exception
+without a code of the cluster's is an error of a program: waiting does not help."""
 _NO_PROXIES = "Cannot get rpc proxies"
-#: A cause begins a line. The first one has nothing before its colon, as Py4J prints it.
+"""Of a RuntimeException, whatever its cause: the HTTP proxy names no RPC proxy (ClientPool)."""
 _CAUSE = re.compile(r"^(?:Caused by)?: (.*)$", re.MULTILINE)
-#: What Spark puts before an exception that it has only as text: of a task on another machine
-#: (TaskSetManager, handleFailedTask), of a query (StreamingQueryException).
+"""A cause begins a line. The first one has nothing before its colon, as Py4J prints it."""
 _WRAPPED = re.compile(r"^.*(?:\(TID \d+\) \([^)]*\): |terminated with exception: )")
+"""What Spark puts before an exception that it has only as text: of a task on another machine
+(TaskSetManager, handleFailedTask), of a query (StreamingQueryException)."""
 _CLASS = re.compile(r"^((?:\w+\.)+[\w$]+)(?:: |$)")
-#: 'message' <== 'inner message' <== ...; full error: {...} (SPYT's client, YTsaurusError).
 _ANSWER = "; full error: {"
+"""'message' <== 'inner message' <== ...; full error: {...} (SPYT's client, YTsaurusError)."""
 
 
 @dataclass(frozen=True)
 class JavaCause:
     """One exception of a trace."""
 
-    #: The class, if the trace says it.
     name: str
+    """The class, if the trace says it."""
     message: str
 
     @property

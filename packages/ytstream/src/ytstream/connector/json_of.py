@@ -10,8 +10,8 @@ from ..errors.error_codes import ErrorCode
 if TYPE_CHECKING:  # a job can be declared without Spark
     from pyspark.sql import Column, SparkSession
 
-#: The expression of Spark's, in Java.
 _EXPRESSION = "ytstream.JsonOf"
+"""The expression of Spark's, in Java."""
 
 
 def json_of(column: Column | str) -> Column:

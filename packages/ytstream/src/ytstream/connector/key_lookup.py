@@ -24,17 +24,18 @@ class KeysLookedUp:
     """What the tasks of a micro-batch have looked up in one reference."""
 
     name: str
-    #: The id of the table, and the cluster's time that it was read at.
     table: str
+    """The id of the table, and the cluster's time that it was read at."""
     timestamp: int
-    #: Rows that have a key, keys that were asked for, and rows whose key the table does not have.
     rows: int
+    """Rows that have a key, keys that were asked for, and rows whose key the table does not have.
+    """
     keys: int
     missing: int
-    #: How long tasks have waited for replies.
     milliseconds: int
-    #: Rows that executors had in their caches.
+    """How long tasks have waited for replies."""
     hits: int
+    """Rows that executors had in their caches."""
 
 
 def looked_up(

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from .carried_rows import is_lost_at
 from .spark_plan import Node
 
-#: They group by columns, and drop a row by that of them which has the watermark.
 _GROUPING = ("Aggregate", "Distinct")
-#: They drop a row by the first of its columns that has one (Spark, WatermarkSupport).
+"""They group by columns, and drop a row by that of them which has the watermark."""
 _OTHERS = (
     "Deduplicate", "DeduplicateWithinWatermark", "FlatMapGroupsWithState",
     "FlatMapGroupsInPandasWithState", "TransformWithState", "TransformWithStateInPandas",
     "TransformWithStateInPySpark",
 )  # fmt: skip
+"""They drop a row by the first of its columns that has one (Spark, WatermarkSupport)."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Dropper:
     """An operator that drops late rows."""
 
     node: Node
-    #: The id of the column that says whether a row is late: a time, or a window.
     time: int
+    """The id of the column that says whether a row is late: a time, or a window."""
 
     @property
     def arriving(self) -> Node:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
-#: A column of Spark 4 has no expression of its own: this class turns one into the other.
 _EXPRESSIONS = "org.apache.spark.sql.classic.ExpressionUtils"
+"""A column of Spark 4 has no expression of its own: this class turns one into the other."""
 
 
 def aggregated(column: Column, function: str, java: Java, *arguments: object) -> Column:

@@ -27,8 +27,9 @@ from ..errors.error_codes import ErrorCode
 
 Function = Callable[..., Any]
 
-#: Functions of single values, which are pickled or come in Arrow's batches (Spark, PythonEvalType).
 _PICKLED, _IN_ARROW = 100, 101
+"""Functions of single values, which are pickled or come in Arrow's batches (Spark, PythonEvalType).
+"""
 _make_expression = UserDefinedFunction._create_judf
 
 

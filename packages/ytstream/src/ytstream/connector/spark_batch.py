@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-#: Leaves of a batch's plan: the field that says whether the rows are of a stream, and how many
-#: arguments of the class are not fields (Spark, LogicalRDD: the session, and two options).
 _LEAVES: Mapping[str, tuple[int, int]] = {"LogicalRDD": (4, 3), "LocalRelation": (2, 0)}
+"""Leaves of a batch's plan: the field that says whether the rows are of a stream, and how many
+arguments of the class are not fields (Spark, LogicalRDD: the session, and two options)."""
 
 
 def planned_by(query: StreamingQuery, number: int) -> tuple[Any, list[dict[int, int]]]:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 
-#: Spark's integers, and their bits.
 _INTEGERS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
-#: In the metadata of such columns (Spark, EventTimeWatermark.delayKey).
+"""Spark's integers, and their bits."""
 _WATERMARK = "spark.watermarkDelayMs"
+"""In the metadata of such columns (Spark, EventTimeWatermark.delayKey)."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Node:
     """An operator of a plan. Below a reference to a CTE is the CTE, once for each reference."""
 
     jvm: Any
-    #: The plans of the CTEs that are defined above.
     ctes: Mapping[int, Any] = field(default_factory=dict)
+    """The plans of the CTEs that are defined above."""
 
     @cached_property
     def name(self) -> str:

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-#: Name of a position column -> SPYT's own in the rows of a source (StreamingUtils).
 POSITION: Mapping[str, str] = {
     "tablet_index": "__spyt_streaming_src_tablet_index",
     "row_index": "__spyt_streaming_src_row_index",
 }
-#: The transaction that SPYT has opened for the batch of this thread, and its value there.
+"""Name of a position column -> SPYT's own in the rows of a source (StreamingUtils)."""
 _CONTEXT = "tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext"
+"""The transaction that SPYT has opened for the batch of this thread, and its value there."""
 _IN_CONTEXT = "tech.ytsaurus.spyt.streaming.StreamingTxContext"
 _SINK = "tech.ytsaurus.spyt.streaming.YtStreamingSink"
-#: A partition of SPYT's RDD: the tablet, the first row, and the row after the last one.
 _RANGE = "tech.ytsaurus.spyt.streaming.YtQueueRange"
+"""A partition of SPYT's RDD: the tablet, the first row, and the row after the last one."""
 _RANGE_TEXT = re.compile(r"YtQueueRange\((\d+),(\d+),(\d+)\)")
-#: The timeout of one request.
 _TIMEOUT_SECONDS = 300
+"""The timeout of one request."""
 
 
 def is_patched(spark: SparkSession, *, is_before_4_1: bool) -> bool:

@@ -24,8 +24,8 @@ from .java import Java
 from .java_trace import bottom, cluster_error, trace_of
 from .spyt import attached, rpc_client
 
-#: "Row lock conflict" (YTsaurus, error_codes: TransactionLockConflict).
 _CONFLICT = '"code"=1700'
+""""Row lock conflict" (YTsaurus, error_codes: TransactionLockConflict)."""
 
 
 class Transaction:
@@ -123,9 +123,9 @@ class Tablets:
 
     jvm: Any
     settings: Settings
-    #: Runs JVM calls off the batch thread. Shared by all queries of the process, since each worker
-    #: keeps a py4j connection; a second worker starts where the first hangs.
     beside: ThreadPoolExecutor = field(default_factory=ThreadPoolExecutor)
+    """Runs JVM calls off the batch thread. Shared by all queries of the process, since each worker
+    keeps a py4j connection; a second worker starts where the first hangs."""
     _clients: dict[str | None, Any] = field(default_factory=dict)
 
     @cached_property

@@ -33,12 +33,12 @@ def queues(plan: Node) -> list[str | None]:
     return [queue for queue, _ in sources(plan)]
 
 
-#: Operators that choose or combine rows of one batch, or remember rows of earlier ones.
 _STATEFUL = (
     "Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit",
     "LocalLimit", "Tail", "Sample", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState",
     "TransformWithState", "TransformWithStateInPandas", "TransformWithStateInPySpark",
 )  # fmt: skip
+"""Operators that choose or combine rows of one batch, or remember rows of earlier ones."""
 
 
 def stateful_operator(rows: DataFrame) -> str | None:
@@ -70,11 +70,11 @@ def is_unique_by(rows: DataFrame, key: Sequence[str]) -> bool:
     return bool(groups) and all(any(map(group.is_same, shown)) for group in groups)
 
 
-#: Operators out of which comes at most what went in, each row once.
 _ROWS_PASS = (
     "Project", "Filter", "SubqueryAlias", "View", "CollectMetrics", "EventTimeWatermark",
     "Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort", "LookupNode",
 )  # fmt: skip
+"""Operators out of which comes at most what went in, each row once."""
 
 
 def _same(node: Node, number: int) -> list[Expression]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 
-#: Packages that a job may import without bringing them. The first three come with the operation's
-#: own files. The others are of the nodes' Python: the administrators have put them there, and the
-#: driver looks for them before it starts (node/attempt.py).
 _ON_THE_CLUSTER = {"pyspark", "py4j", "spyt", "yt", "yt_yson_bindings"}
+"""Packages that a job may import without bringing them. The first three come with the operation's
+own files. The others are of the nodes' Python: the administrators have put them there, and the
+driver looks for them before it starts (node/attempt.py)."""
 _CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache"}
 
 

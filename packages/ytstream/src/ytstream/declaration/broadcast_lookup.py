@@ -9,8 +9,8 @@ from .lookups import Lookup
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: In front of the names of the reference's columns during the join.
 _PREFIX = "__ytstream_reference_"
+"""In front of the names of the reference's columns during the join."""
 
 
 def joined(rows: DataFrame, reference: DataFrame, lookup: Lookup) -> DataFrame:

@@ -17,8 +17,8 @@ from typing import Any, TypeVar, cast
 
 from ..connector.pyspark_internals import state_verifier
 
-#: As Spark calls it: the key, the frames of its rows, and its state.
 StateFunction = TypeVar("StateFunction", bound=Callable[..., Any])
+"""As Spark calls it: the key, the frames of its rows, and its state."""
 
 
 def checked_state(function: StateFunction) -> StateFunction:

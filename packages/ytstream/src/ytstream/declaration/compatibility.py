@@ -2,8 +2,8 @@
 
 from ..settings.job_rules import RULES
 
-#: Why an output with a key of the user's own needs the transaction.
 KEYED: str = RULES["impossible"]["at_least_once"]["reasons"]["aggregate"]
+"""Why an output with a key of the user's own needs the transaction."""
 
 
 def problem(guarantee: str, processing: str) -> str | None:

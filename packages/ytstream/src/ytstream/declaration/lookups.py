@@ -16,8 +16,8 @@ from ..schema.spark_types import unlike_key
 if TYPE_CHECKING:  # a job can be declared without Spark
     from pyspark.sql import DataFrame
 
-#: Values of ``how``, and of ``by``: reads the table whole, or looks up the keys of a batch.
 HOW = ("left", "inner")
+"""Values of ``how``, and of ``by``: reads the table whole, or looks up the keys of a batch."""
 TABLE, KEYS = "table", "keys"
 
 
@@ -26,15 +26,15 @@ class Lookup:
     """One call of lookup(), checked."""
 
     reference: str
-    #: Key column of the reference -> column of the rows, in the order of the key.
     on: Mapping[str, str]
-    #: The columns that the rows get.
+    """Key column of the reference -> column of the rows, in the order of the key."""
     columns: tuple[Column, ...]
+    """The columns that the rows get."""
     how: str
-    #: The name of the column that says whether the reference has the row; None without one.
     found: str | None
-    #: TABLE, KEYS, or None for a choice by the table's size.
+    """The name of the column that says whether the reference has the row; None without one."""
     by: str | None
+    """TABLE, KEYS, or None for a choice by the table's size."""
 
 
 class References(Protocol):
@@ -48,8 +48,8 @@ class References(Protocol):
         """Return the rows with the columns."""
 
 
-#: What lookup() reads while transform() or outputs() runs.
 _AVAILABLE: ContextVar[References | None] = ContextVar("references", default=None)
+"""What lookup() reads while transform() or outputs() runs."""
 
 
 @contextmanager

@@ -3,18 +3,18 @@
 import re
 from collections.abc import Iterator, Mapping
 
-#: What Spark's lexer takes as one token (SqlBaseLexer.g4): raw literals, quoted names and comments,
-#: in which a backslash stays, then the other literals.
 _TOKENS = re.compile(
     r"""(?<!\w)[rR](?:'[^']*'|"[^"]*")|`[^`]*`|--[^\n]*|/\*.*?\*/"""
     r"""|(?P<literal>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""",
     re.DOTALL,
 )
-#: Escapes that give what they say: themselves, or the character behind the backslash (Spark,
-#: SparkParserUtils.unescapeSQLString, keeps the backslash of the last two for LIKE).
+"""What Spark's lexer takes as one token (SqlBaseLexer.g4): raw literals, quoted names and comments,
+in which a backslash stays, then the other literals."""
 _MEANT = re.compile(r"""\\[\\'"%_]""")
-#: With it Spark takes every literal as a raw one.
+"""Escapes that give what they say: themselves, or the character behind the backslash (Spark,
+SparkParserUtils.unescapeSQLString, keeps the backslash of the last two for LIKE)."""
 RAW_BY_DEFAULT = "spark.sql.parser.escapedStringLiterals"
+"""With it Spark takes every literal as a raw one."""
 
 
 def remarks(

@@ -11,20 +11,20 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, Job
 
-#: Folders and files of code that is not the user's; on a cluster some are inside archives.
 _FOREIGN = {"ytstream", "ytstream_tools", "pyspark", "py4j", "spyt", "site-packages", "__main__.py"}
+"""Folders and files of code that is not the user's; on a cluster some are inside archives."""
 
 
-#: Packages that a processing type needs in addition to SPYT's, and what to do if one is missing.
 _PACKAGES = {name for kind in PROCESSINGS.values() for name in kind.packages}
+"""Packages that a processing type needs in addition to SPYT's, and what to do if one is missing."""
 BRING = (
     "on this machine run `make setup`; docs/operations.md tells how packages come to a cluster, "
     'under "The processing"'
 )
 
 
-#: Arguments of Job that former versions took -> the lines of job.py to change.
 _FORMER: Mapping[str, str] = {"made_for": "remove the line made_for=... from job.py"}
+"""Arguments of Job that former versions took -> the lines of job.py to change."""
 
 _WITHOUT_SPARK = (
     "Spark is not there yet when a module is imported: give a function's type as an object, "

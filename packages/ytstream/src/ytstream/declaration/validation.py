@@ -16,9 +16,9 @@ from ..text_table import counted
 from ..version import version_of
 from .compatibility import KEYED
 
-#: The values that a row of a dynamic table may have (YTsaurus, client/table_client/public.h,
-#: MaxValuesPerRow).
 MOST_COLUMNS = 1_024
+"""The values that a row of a dynamic table may have (YTsaurus, client/table_client/public.h,
+MaxValuesPerRow)."""
 
 
 def verify(job: Job) -> None:

@@ -55,8 +55,8 @@ def code_of(error: BaseException) -> ErrorCode:
 class OutageError(RestartableError):
     """The cluster does not answer: a command ends, a running job waits."""
 
-    #: What a running job waits for, and how often its log says so.
     waits_for: ClassVar[str] = "the cluster"
+    """What a running job waits for, and how often its log says so."""
     reminder_seconds: ClassVar[float] = 60.0
 
     def __init__(

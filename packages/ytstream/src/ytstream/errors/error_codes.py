@@ -11,205 +11,205 @@ class ErrorCode(StrEnum):
 
     # -- the job's author ------------------------------------------------------------------------
 
-    #: Your own code raised a JobError without a code.
     USER = auto()
-    #: Your code failed with another exception.
+    """Your own code raised a JobError without a code."""
     USER_CODE = auto()
-    #: job.py: a value is invalid, or two values do not go together.
+    """Your code failed with another exception."""
     JOB = auto()
-    #: tables.py: a column is invalid, or transform() returns other columns.
+    """job.py: a value is invalid, or two values do not go together."""
     TABLES = auto()
-    #: REJECT: a condition is not valid SQL, or not deterministic.
+    """tables.py: a column is invalid, or transform() returns other columns."""
     REJECT = auto()
-    #: REFERENCE, or its table, is invalid.
+    """REJECT: a condition is not valid SQL, or not deterministic."""
     REFERENCE = auto()
-    #: transform() uses an operator that the guarantee or processing type excludes, runs an action,
-    #: or starts a query.
+    """REFERENCE, or its table, is invalid."""
     PLAN = auto()
-    #: The job imports a module, or reads a file, that the nodes do not have.
+    """transform() uses an operator that the guarantee or processing type excludes, runs an action,
+    or starts a query."""
     PACKAGES = auto()
-    #: sample/ or a unit test is invalid.
+    """The job imports a module, or reads a file, that the nodes do not have."""
     SAMPLE = auto()
-    #: Two rows of one batch have the same key.
+    """sample/ or a unit test is invalid."""
     DUPLICATE_KEY = auto()
-    #: A required column has a null.
+    """Two rows of one batch have the same key."""
     REQUIRED_NULL = auto()
-    #: A batch skips more rows than `reject_limit` allows.
+    """A required column has a null."""
     TOO_MANY_REJECTED = auto()
-    #: A batch has more late rows than `late_limit` allows.
+    """A batch skips more rows than `reject_limit` allows."""
     TOO_MANY_LATE = auto()
-    #: A transaction would write more rows to a tablet than the cluster allows.
+    """A batch has more late rows than `late_limit` allows."""
     BATCH_TOO_LARGE = auto()
-    #: Spark fails on the rows of a batch, and a retry would fail the same way.
+    """A transaction would write more rows to a tablet than the cluster allows."""
     BATCH_FAILED = auto()
-    #: The command does not work with this processing type or guarantee.
+    """Spark fails on the rows of a batch, and a retry would fail the same way."""
     NOT_FOR_THIS_JOB = auto()
-    #: doctor: the path has no streaming query.
+    """The command does not work with this processing type or guarantee."""
     NO_STREAM = auto()
+    """doctor: the path has no streaming query."""
 
     # -- you, at the command ---------------------------------------------------------------------
 
-    #: An argument is invalid, or two do not go together.
     USAGE = auto()
-    #: The configuration file is invalid.
+    """An argument is invalid, or two do not go together."""
     CONFIG = auto()
-    #: YT_TOKEN is missing, or the cluster refuses it.
+    """The configuration file is invalid."""
     TOKEN = auto()
-    #: The configuration and the environment name different clusters, or the wrong kind of one.
+    """YT_TOKEN is missing, or the cluster refuses it."""
     OTHER_CLUSTER = auto()
-    #: A file or folder is missing or damaged, or would be overwritten.
+    """The configuration and the environment name different clusters, or the wrong kind of one."""
     FILE = auto()
-    #: The command must run in the job's repository.
+    """A file or folder is missing or damaged, or would be overwritten."""
     NO_REPOSITORY = auto()
-    #: git does not know the commit, or the deployed commit is unknown.
+    """The command must run in the job's repository."""
     COMMIT_UNKNOWN = auto()
-    #: The address to listen on is taken.
+    """git does not know the commit, or the deployed commit is unknown."""
     ADDRESS_TAKEN = auto()
-    #: A command that this one called has failed.
+    """The address to listen on is taken."""
     COMMAND_FAILED = auto()
-    #: The job has never run.
+    """A command that this one called has failed."""
     NEVER_RUN = auto()
-    #: The job does not run now.
+    """The job has never run."""
     NOT_RUNNING = auto()
-    #: The ledger does not have that batch.
+    """The job does not run now."""
     NO_BATCH = auto()
-    #: The command has no rows to work on.
+    """The ledger does not have that batch."""
     NO_ROWS = auto()
-    #: It is unknown when the rows were written.
+    """The command has no rows to work on."""
     NO_TIMESTAMP = auto()
-    #: The job has no watermark yet.
+    """It is unknown when the rows were written."""
     NO_WATERMARK = auto()
-    #: `status` found more than the limits allow: exit code 4.
+    """The job has no watermark yet."""
     LIMIT_EXCEEDED = auto()
-    #: A replay may replace newer rows by older ones.
+    """`status` found more than the limits allow: exit code 4."""
     REPLAY_UNSAFE = auto()
+    """A replay may replace newer rows by older ones."""
 
     # -- who installs Java, Spark and SPYT -------------------------------------------------------
 
-    #: Java is missing, too old, or does not start.
     JAVA = auto()
-    #: A package is not installed.
+    """Java is missing, too old, or does not start."""
     NOT_INSTALLED = auto()
-    #: This runtime needs another version of SPYT or Spark.
+    """A package is not installed."""
     SPYT_VERSION = auto()
-    #: SPYT's patch of Spark is not in effect.
+    """This runtime needs another version of SPYT or Spark."""
     SPYT_PATCH = auto()
-    #: A Spark setting breaks the guarantee, or Spark does not start with it.
+    """SPYT's patch of Spark is not in effect."""
     SPARK_CONF = auto()
-    #: Java cannot load a library from its temporary folder.
+    """A Spark setting breaks the guarantee, or Spark does not start with it."""
     TEMPORARY_FOLDER = auto()
-    #: A disk of this machine or of the driver is full.
+    """Java cannot load a library from its temporary folder."""
     DISK_FULL = auto()
-    #: The process may not open as many files as it needs.
+    """A disk of this machine or of the driver is full."""
     OPEN_FILES = auto()
-    #: Spark's JVM has ended or does not answer.
+    """The process may not open as many files as it needs."""
     JVM_ENDED = auto()
+    """Spark's JVM has ended or does not answer."""
 
     # -- the cluster's administrators ------------------------------------------------------------
 
-    #: An object of the job is missing or differs. `check` lists them, `provision` creates them.
     NOT_PROVISIONED = auto()
-    #: A permission is missing.
+    """An object of the job is missing or differs. `check` lists them, `provision` creates them."""
     PERMISSION = auto()
-    #: An account, bundle, medium or pool is missing or full.
+    """A permission is missing."""
     QUOTA = auto()
-    #: The cluster runs no operations.
+    """An account, bundle, medium or pool is missing or full."""
     NO_OPERATIONS = auto()
+    """The cluster runs no operations."""
 
     # -- who is on call --------------------------------------------------------------------------
 
-    #: A newer instance of the job has started: exit code 3.
     SUPERSEDED = auto()
-    #: Another instance of the job is running.
+    """A newer instance of the job has started: exit code 3."""
     ANOTHER_INSTANCE = auto()
-    #: A lock outlives its instance.
+    """Another instance of the job is running."""
     LOCKED = auto()
-    #: The query failed as often as `most_failures` allows.
+    """A lock outlives its instance."""
     GAVE_UP = auto()
-    #: The job's process was killed.
+    """The query failed as often as `most_failures` allows."""
     KILLED = auto()
-    #: A process or operation did not end in time.
+    """The job's process was killed."""
     STOP_LATE = auto()
-    #: The ledger has lost its head row.
+    """A process or operation did not end in time."""
     HEAD_LOST = auto()
-    #: A row of the ledger is malformed.
+    """The ledger has lost its head row."""
     LEDGER_DAMAGED = auto()
-    #: The job ran with a version that had no ledger.
+    """A row of the ledger is malformed."""
     NO_LEDGER = auto()
-    #: An object belongs to another job.
+    """The job ran with a version that had no ledger."""
     FOREIGN_OBJECT = auto()
-    #: An output belongs to another job, or another of its outputs.
+    """An object belongs to another job."""
     FOREIGN_OUTPUT = auto()
-    #: An output has rows that new rows would replace.
+    """An output belongs to another job, or another of its outputs."""
     OUTPUT_FILLED = auto()
-    #: A static output cannot be published yet.
+    """An output has rows that new rows would replace."""
     NOT_PUBLISHED = auto()
-    #: The job has changed since its last start: `migrate`.
+    """A static output cannot be published yet."""
     JOB_CHANGED = auto()
-    #: The configuration names a queue that the job has not read.
+    """The job has changed since its last start: `migrate`."""
     QUEUE_ADDED = auto()
-    #: The configuration no longer names a queue.
+    """The configuration names a queue that the job has not read."""
     QUEUE_REMOVED = auto()
-    #: A queue was dropped and recreated.
+    """The configuration no longer names a queue."""
     QUEUE_RECREATED = auto()
-    #: A queue was resharded.
+    """A queue was dropped and recreated."""
     QUEUE_RESHARDED = auto()
-    #: A queue's columns were altered while a batch read them.
+    """A queue was resharded."""
     QUEUE_ALTERED = auto()
-    #: Rows were trimmed before the job had read them.
+    """A queue's columns were altered while a batch read them."""
     ROWS_TRIMMED = auto()
-    #: Something else has moved the consumer.
+    """Rows were trimmed before the job had read them."""
     CONSUMER_MOVED = auto()
-    #: The partitions of a queue differ from those in the ledger.
+    """Something else has moved the consumer."""
     PARTITIONS_CHANGED = auto()
-    #: It is unknown how far the job was: name a row.
+    """The partitions of a queue differ from those in the ledger."""
     POSITION_UNKNOWN = auto()
-    #: The checkpoint is missing or older than the ledger.
+    """It is unknown how far the job was: name a row."""
     STATE_LOST = auto()
-    #: The state cannot be read, or another transform() made it.
+    """The checkpoint is missing or older than the ledger."""
     STATE_DAMAGED = auto()
-    #: The state needs other settings.
+    """The state cannot be read, or another transform() made it."""
     STATE_MISMATCH = auto()
-    #: An entry of the checkpoint cannot be read.
+    """The state needs other settings."""
     CHECKPOINT_DAMAGED = auto()
+    """An entry of the checkpoint cannot be read."""
 
     # -- who deploys -----------------------------------------------------------------------------
 
-    #: `submit` found something that must be corrected first.
     PREFLIGHT = auto()
-    #: spark-submit failed.
+    """`submit` found something that must be corrected first."""
     SUBMIT_FAILED = auto()
-    #: Another `submit` is running.
+    """spark-submit failed."""
     ANOTHER_SUBMIT = auto()
-    #: The driver failed before its first batch.
+    """Another `submit` is running."""
     FIRST_BATCH = auto()
-    #: The first batch did not come in time.
+    """The driver failed before its first batch."""
     FIRST_BATCH_LATE = auto()
-    #: The cluster no longer knows the operation.
+    """The first batch did not come in time."""
     OPERATION_GONE = auto()
-    #: This version was rolled back before.
+    """The cluster no longer knows the operation."""
     VERSION_REFUSED = auto()
-    #: The running version could not be restored.
+    """This version was rolled back before."""
     NO_ROLLBACK = auto()
-    #: The previous version was restored, but has no batch.
+    """The running version could not be restored."""
     ROLLBACK_FAILED = auto()
+    """The previous version was restored, but has no batch."""
 
     # -- nobody: the job retries -----------------------------------------------------------------
 
-    #: Any other failure.
     TRANSIENT = auto()
-    #: The cluster does not answer.
+    """Any other failure."""
     OUTAGE = auto()
-    #: A table is not mounted.
+    """The cluster does not answer."""
     UNMOUNTED = auto()
-    #: No batch and no task has finished for too long.
+    """A table is not mounted."""
     STALLED = auto()
-    #: Spark would read other rows than the ledger says.
+    """No batch and no task has finished for too long."""
     OTHER_ROWS = auto()
-    #: Other processes write the ledger at the same time.
+    """Spark would read other rows than the ledger says."""
     LEDGER_BUSY = auto()
+    """Other processes write the ledger at the same time."""
 
     # -- us: please report it --------------------------------------------------------------------
 
-    #: An unexpected exception.
     UNEXPECTED = auto()
+    """An unexpected exception."""

@@ -7,10 +7,11 @@ import resource
 from . import JobError
 from .error_codes import ErrorCode
 
-#: What Spark with SPYT opens before its first batch: about 300 jars and libraries, and connections.
 LEAST = 512
-#: What Java says of it, in a trace of any depth.
+"""What Spark with SPYT opens before its first batch: about 300 jars and libraries, and connections.
+"""
 SAID = os.strerror(errno.EMFILE)
+"""What Java says of it, in a trace of any depth."""
 REMEDY = (
     "allow more in the shell, then start again: ulimit -n 4096; where that is not permitted, ask "
     "whoever sets the limits (limits.conf, LimitNOFILE of systemd, --ulimit of Docker)"

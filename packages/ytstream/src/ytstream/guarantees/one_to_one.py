@@ -25,16 +25,16 @@ _ONE_TO_ONE = (
     "Union", "Repartition", "RepartitionByExpression", "RebalancePartitions", "Sort",
     "EventTimeWatermark", "ResolvedHint", "UnresolvedHint", "CollectMetrics",
 )  # fmt: skip
-#: What a frame of finished rows is to the plan of an output that is made of it.
 _FRAMES = ("LogicalRDD", "LocalRelation")
+"""What a frame of finished rows is to the plan of an output that is made of it."""
 _ALLOWED = frozenset(SOURCES + _ONE_TO_ONE)
-#: Whether the stream stands left, right -> joins that make no row without one of the stream's.
 _JOINS: Mapping[tuple[bool, ...], Sequence[str]] = {
     (True, False): ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"),
     (False, True): ("Inner", "Cross", "RightOuter"),
 }
-#: What a user can justify, and the entry of `accept` that says so.
+"""Whether the stream stands left, right -> joins that make no row without one of the stream's."""
 ACCEPTABLE = {"Join": "join:unique-key", "Subquery": "subquery:constant"}
+"""What a user can justify, and the entry of `accept` that says so."""
 
 _AGGREGATIONS = ("Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark")
 _REASONS = {

@@ -17,15 +17,15 @@ from typing import Any
 
 from ..settings.job_settings import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT
 
-#: The accepted chance that one full batch overflows a tablet. It is aborted then and runs again.
 RISK = 1e-6
-#: A table that is resharded gets tablets for this many times the rows that did not fit.
+"""The accepted chance that one full batch overflows a tablet. It is aborted then and runs again."""
 HEADROOM = 2
+"""A table that is resharded gets tablets for this many times the rows that did not fit."""
 _MOST_TABLETS = 1_000
 _MOST_ROWS = 10**9
 
-#: A key, or the front of one.
 Key = tuple[Any, ...]
+"""A key, or the front of one."""
 
 
 def default_write_batch(batch_rows: int) -> int:

@@ -26,19 +26,19 @@ from . import sizing
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: What the fence says: the batch has failed, and the next start runs it again.
 FENCED = "fence: a task was started a second time"
-#: A task's thread is named "... task 3.0 in stage 7.0 (TID 9)": index.attempt, stage.attempt
-#: (Spark, TaskSetManager.resourceOffer and Executor.TaskRunner). Read inside the task, before its
-#: first row, it fences off every second attempt, however Spark came to start it: retry,
-#: speculation, lost executor, repeated stage. No row of a second attempt ever reaches the writer.
-#: It costs more than to write a row, so later rows, by the lower 33 bits of their ids, pass.
+"""What the fence says: the batch has failed, and the next start runs it again."""
 FENCE = (
     "(monotonically_increasing_id() & 8589934591) > 0 or "
     "isnull(assert_true(reflect('java.lang.Thread', 'currentThread') rlike "
     f"'task [0-9]+[.]0 in stage [0-9]+[.]0 ', '{FENCED}, its first "
     "attempt may have written rows; the micro-batch is aborted and runs again'))"
 )
+"""A task's thread is named "... task 3.0 in stage 7.0 (TID 9)": index.attempt, stage.attempt
+(Spark, TaskSetManager.resourceOffer and Executor.TaskRunner). Read inside the task, before its
+first row, it fences off every second attempt, however Spark came to start it: retry, speculation,
+lost executor, repeated stage. No row of a second attempt ever reaches the writer. It costs more
+than to write a row, so later rows, by the lower 33 bits of their ids, pass."""
 
 
 class Transactional(Guarantee):

@@ -19,8 +19,8 @@ from .positions import Select
 if TYPE_CHECKING:  # the ledger is read without Spark as well
     from ..connector.tablet_transactions import Tablets, Transaction
 
-#: Attempts at the transaction that closes a batch, and the pause after the first one.
 _CLOSINGS = 5
+"""Attempts at the transaction that closes a batch, and the pause after the first one."""
 _PAUSE_SECONDS = 0.1
 
 

@@ -13,8 +13,8 @@ from . import ledger_rows
 from .ledger_rows import Head
 
 LedgerRow = Mapping[str, Any]
-#: Rows that one look of a search asks for: four looks find one of a million.
 _WIDTH = 64
+"""Rows that one look of a search asks for: four looks find one of a million."""
 
 
 def batches(client: Client, path: str, numbers: Iterable[int]) -> list[LedgerRow]:

@@ -31,8 +31,8 @@ class RowRange:
         return (self.first + self.end - 1) * self.count // 2
 
 
-#: Queue -> partition -> the rows to read.
 Ranges = Mapping[str, Mapping[int, RowRange]]
+"""Queue -> partition -> the rows to read."""
 
 
 def ranges(

@@ -20,8 +20,8 @@ from ..errors.error_codes import ErrorCode
 from ..schema.columns import Column
 from .queue_layout import QueueLayout
 
-#: Batch rows that stay at most, and the partitions' ranges in them, of about 25 bytes each.
 KEPT = 500_000
+"""Batch rows that stay at most, and the partitions' ranges in them, of about 25 bytes each."""
 RANGES_KEPT = 10_000_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,8 +38,8 @@ COLUMNS = (
     Column("ended", ti.Timestamp, required=True),
     Column("state", ti.Yson),
 )
-#: Rows are never removed by age (YTsaurus, "Dynamic tables: TTL"): the head may be old.
 ATTRIBUTES: Mapping[str, Any] = {"min_data_versions": 1, "max_data_versions": 1}
+"""Rows are never removed by age (YTsaurus, "Dynamic tables: TTL"): the head may be old."""
 
 
 @dataclass(frozen=True)
@@ -58,20 +58,20 @@ class Totals:
     """The rows of all batches since the ledger counts them; those of removed batch rows, too."""
 
     read: int = 0
-    #: Output -> rows.
     written: Mapping[str, int] = field(default_factory=dict)
-    #: Reason -> rows that REJECT has kept out.
+    """Output -> rows."""
     rejected: Mapping[str, int] = field(default_factory=dict)
-    #: Rows behind the watermark.
+    """Reason -> rows that REJECT has kept out."""
     late: int = 0
-    #: Seconds of work.
+    """Rows behind the watermark."""
     seconds: float = 0.0
-    #: Rows without an event time that REJECT has not kept out.
+    """Seconds of work."""
     without_time: int = 0
-    #: Name of a reference -> what was looked up in it.
+    """Rows without an event time that REJECT has not kept out."""
     lookups: Mapping[str, LookupTotals] = field(default_factory=dict)
-    #: Reason -> rows that WARN has counted.
+    """Name of a reference -> what was looked up in it."""
     warned: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> rows that WARN has counted."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ class StoreFigures:
     """What the state store has taken at the end of a batch, in all executors together."""
 
     memory_bytes: int
-    #: Of RocksDB, on disk; 0 for the store in memory.
     file_bytes: int
-    #: Milliseconds of tasks in it during the batch.
+    """Of RocksDB, on disk; 0 for the store in memory."""
     milliseconds: int
+    """Milliseconds of tasks in it during the batch."""
 
 
 @dataclass(frozen=True)
@@ -90,39 +90,40 @@ class Head:
     """The head row."""
 
     epoch: int = 0
-    #: The process that raised the epoch.
     owner: str = ""
-    #: The epoch whose checkpoint folder is in use; None until the first start is committed.
+    """The process that raised the epoch."""
     folder: int | None = None
-    #: The last batch of that folder that happened, by Spark's number; -1: none.
+    """The epoch whose checkpoint folder is in use; None until the first start is committed."""
     batch: int = -1
-    #: The number of the last batch row.
+    """The last batch of that folder that happened, by Spark's number; -1: none."""
     number: int = 0
-    #: Queue -> partition -> the row that the next batch reads first.
+    """The number of the last batch row."""
     ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    #: Queue -> its object id. First those that the job reads, in the order in which the folder's
-    #: offset log has them.
+    """Queue -> partition -> the row that the next batch reads first."""
     ids: Mapping[str, str] = field(default_factory=dict)
-    #: Whose ledger this is: see ownership.
+    """Queue -> its object id. First those that the job reads, in the order in which the folder's
+    offset log has them."""
     marker: Mapping[str, Any] = field(default_factory=dict)
-    #: The epoch whose process is asked to stop; a row of its own, so that it disturbs no batch.
+    """Whose ledger this is: see ownership."""
     stopped: int = 0
-    #: Queues that the job reads no more. One that comes back continues where it was.
+    """The epoch whose process is asked to stop; a row of its own, so that it disturbs no batch."""
     removed: frozenset[str] = frozenset()
-    #: The rows of the state after the batch, as Spark counts them; None: not known, or no state.
+    """Queues that the job reads no more. One that comes back continues where it was."""
     state_rows: int | None = None
-    #: Queue -> partition -> the first row that the state may have to do with: it was empty before.
+    """The rows of the state after the batch, as Spark counts them; None: not known, or no state."""
     state_since: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """Queue -> partition -> the first row that the state may have to do with: it was empty before.
+    """
     totals: Totals = field(default_factory=Totals)
-    #: Queue -> the tablets whose rows ``ends`` count; 1.0.0 did not write it.
     layouts: Mapping[str, QueueLayout] = field(default_factory=dict)
-    #: Queue -> partition that a reshard has removed -> the row after the last one that was read.
+    """Queue -> the tablets whose rows ``ends`` count; 1.0.0 did not write it."""
     retired: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    #: Of the last batch; None: not known, or no state.
+    """Queue -> partition that a reshard has removed -> the row after the last one that was read."""
     store: StoreFigures | None = None
-    #: The cluster's time at which ``ends`` were written, as a row's `$timestamp`: what was read is
-    #: older. None: an older version wrote it.
+    """Of the last batch; None: not known, or no state."""
     timestamp: int | None = None
+    """The cluster's time at which ``ends`` were written, as a row's `$timestamp`: what was read is
+    older. None: an older version wrote it."""
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -134,62 +135,62 @@ class Head:
 class LookedUp:
     """What a batch has looked up in one reference."""
 
-    #: "table": it was read whole. "keys": the batch has looked up its keys.
     by: str
-    #: The id of the table, and the cluster's time as of which it was read.
+    """"table": it was read whole. "keys": the batch has looked up its keys."""
     table: str
+    """The id of the table, and the cluster's time as of which it was read."""
     timestamp: int
-    #: Of "keys": rows that have a key, requests for one key each, and rows whose key is missing.
     rows: int = 0
+    """Of "keys": rows that have a key, requests for one key each, and rows whose key is missing."""
     keys: int = 0
     missing: int = 0
-    #: How long tasks have waited for the replies.
     milliseconds: int = 0
-    #: Rows that executors had in their caches: see reference_cache_mb.
+    """How long tasks have waited for the replies."""
     hits: int = 0
+    """Rows that executors had in their caches: see reference_cache_mb."""
 
 
 @dataclass(frozen=True)
 class BatchTimes:
     """How long the parts of one batch took, in milliseconds."""
 
-    #: Reading and computing its rows; with SPYT's connector also writing them.
     transform: int = 0
-    #: Waiting for the cluster while it wrote them.
+    """Reading and computing its rows; with SPYT's connector also writing them."""
     write: int = 0
-    #: Asking the ledger and the consumer where the job is: two small requests.
+    """Waiting for the cluster while it wrote them."""
     verify: int = 0
-    #: Of the batch before: writing its row of the ledger, and its commit. 0: not known.
+    """Asking the ledger and the consumer where the job is: two small requests."""
     commit: int = 0
+    """Of the batch before: writing its row of the ledger, and its commit. 0: not known."""
 
 
 @dataclass(frozen=True)
 class BatchRow:
     """The rows and the times of one batch."""
 
-    #: Queue -> partition -> its first row and the row after its last one.
     ranges: Mapping[str, Mapping[int, tuple[int, int]]]
-    #: Output -> rows.
+    """Queue -> partition -> its first row and the row after its last one."""
     written: Mapping[str, int]
+    """Output -> rows."""
     started: datetime
     ended: datetime
-    #: Static output -> the path of the table of the batch's rows.
     tables: Mapping[str, str] = field(default_factory=dict)
-    #: How many rows were behind the watermark; they are in no output.
+    """Static output -> the path of the table of the batch's rows."""
     late: int = 0
-    #: Reason -> rows that REJECT has kept out.
+    """How many rows were behind the watermark; they are in no output."""
     rejected: Mapping[str, int] = field(default_factory=dict)
-    #: The most rows of a partition that it could read, where `batch_seconds` has chosen them; 0:
-    #: `max_rows_per_partition`.
+    """Reason -> rows that REJECT has kept out."""
     limit: int = 0
-    #: How many rows had no event time; a job that groups by time has them in no output.
+    """The most rows of a partition that it could read, where `batch_seconds` has chosen them; 0:
+    `max_rows_per_partition`."""
     without_time: int = 0
-    #: Name of a reference -> what was looked up in it.
+    """How many rows had no event time; a job that groups by time has them in no output."""
     lookups: Mapping[str, LookedUp] = field(default_factory=dict)
-    #: Reason -> rows that WARN has counted.
+    """Name of a reference -> what was looked up in it."""
     warned: Mapping[str, int] = field(default_factory=dict)
-    #: None: an older version wrote the row.
+    """Reason -> rows that WARN has counted."""
     times: BatchTimes | None = None
+    """None: an older version wrote the row."""
 
     @property
     def read(self) -> int:
@@ -201,10 +202,10 @@ class BatchRow:
 class Move:
     """A start that continues elsewhere than where the batch before it ended."""
 
-    #: Why: "skip" of rows that were trimmed before they were read, or "rewind".
     kind: str
-    #: Queue -> partition -> the row that would have been read next, and the row that is.
+    """Why: "skip" of rows that were trimmed before they were read, or "rewind"."""
     rows: Mapping[str, Mapping[int, tuple[int, int]]]
+    """Queue -> partition -> the row that would have been read next, and the row that is."""
 
 
 def added(totals: Totals, done: BatchRow) -> Totals:

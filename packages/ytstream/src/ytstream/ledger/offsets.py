@@ -7,10 +7,10 @@ from typing import Any
 
 from .queue_layout import Position, QueueLayout
 
-#: Per queue: partition -> row. A partition at row 0 may be absent.
 Rows = Sequence[Mapping[int, int]]
-#: Queue -> partition -> row.
+"""Per queue: partition -> row. A partition at row 0 may be absent."""
 ByQueue = Mapping[str, Mapping[int, int]]
+"""Queue -> partition -> row."""
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,12 @@ class OffsetLogEntry:
     """One entry of Spark's offset log; ``ends`` and ``sources`` have an item for each source."""
 
     batch: int
-    #: Partition -> the row after the batch's last one.
     ends: Rows
-    #: Spark's own: watermark, batch time, frozen settings.
+    """Partition -> the row after the batch's last one."""
     metadata: Mapping[str, Any]
-    #: The source lines of the file, unchanged.
+    """Spark's own: watermark, batch time, frozen settings."""
     sources: tuple[str, ...] = ()
+    """The source lines of the file, unchanged."""
 
     def moved(self, queues: Sequence[str], to: ByQueue, cluster: str) -> str:
         """Return the text of this entry, which is of ``queues``, for those of ``to`` at their rows.
@@ -51,12 +51,12 @@ class Queue:
     id: str
     lower: tuple[int, ...]
     upper: tuple[int, ...]
-    #: Partition -> the row the consumer reads next; a partition never advanced is absent.
     consumed: Mapping[int, int]
-    #: Into which tablets it is cut; None: not known.
+    """Partition -> the row the consumer reads next; a partition never advanced is absent."""
     layout: QueueLayout | None = None
-    #: Of another layout than the head's: rows that were written after what the job has read.
+    """Into which tablets it is cut; None: not known."""
     newer: frozenset[Position] = frozenset()
+    """Of another layout than the head's: rows that were written after what the job has read."""
 
 
 def waiting(queues: Sequence[Queue], ends: ByQueue) -> int:

@@ -20,21 +20,21 @@ from .row_timestamps import row_timestamps
 if TYPE_CHECKING:  # the ledger is read without Spark as well
     from ..connector.tablet_transactions import Transaction
 
-#: Attribute of consumer, checkpoint and outputs: whose they are, and that job's ledger.
 MARKER = "ytstream_job"
+"""Attribute of consumer, checkpoint and outputs: whose they are, and that job's ledger."""
 
-#: The key of a consumer's row (YTsaurus, client/queue_client/consumer_client.cpp).
 _CONSUMER = (
     Column("queue_cluster", ti.String, required=True, key=True),
     Column("queue_path", ti.String, required=True, key=True),
     Column("partition_index", ti.Uint64, required=True, key=True),
 )
+"""The key of a consumer's row (YTsaurus, client/queue_client/consumer_client.cpp)."""
 
-#: Attempts at a consistent read; ten rarely all straddle a commit.
 _LOOKS = 10
+"""Attempts at a consistent read; ten rarely all straddle a commit."""
 
-#: A query in YTsaurus' language -> rows: of a client, or of a transaction as of its start.
 Select = Callable[[str], Iterable[Mapping[str, Any]]]
+"""A query in YTsaurus' language -> rows: of a client, or of a transaction as of its start."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Snapshot:
     """Head and queues are of one moment, as far as batches of another process move them."""
 
     queues: tuple[Queue, ...]
-    #: None before the first start of the job.
     head: Head | None
+    """None before the first start of the job."""
     consumer_marker: Mapping[str, Any] | None
     checkpoint_marker: Mapping[str, Any] | None = None
-    #: Path of an output -> its mark; None without one.
     outputs: Mapping[str, Any] = field(default_factory=dict)
+    """Path of an output -> its mark; None without one."""
 
     @property
     def begun(self) -> Head | None:

@@ -12,17 +12,17 @@ from hashlib import sha256
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-#: A partition and the number of a row in it.
 Position = tuple[int, int]
+"""A partition and the number of a row in it."""
 
 
 class QueueLayout(NamedTuple):
     """The tablets of a queue; short, since the ledger's head holds one for each queue."""
 
-    #: How many there are.
     tablets: int
-    #: A hash of their ids, in order.
+    """How many there are."""
     ids: str
+    """A hash of their ids, in order."""
 
 
 def layout_of(tablets: Iterable[Mapping[str, Any]]) -> QueueLayout:

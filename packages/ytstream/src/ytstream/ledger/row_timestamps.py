@@ -8,8 +8,8 @@ from ..cluster.client import Client
 from ..schema.table_schema import SERVICE_COLUMNS
 from .queue_layout import Position
 
-#: The column. Not every queue has it: its owner has to declare it.
 TIMESTAMP = SERVICE_COLUMNS[0].name
+"""The column. Not every queue has it: its owner has to declare it."""
 
 
 def row_timestamps(

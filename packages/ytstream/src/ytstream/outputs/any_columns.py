@@ -32,17 +32,17 @@ from ..schema.columns import Column
 from ..schema.spark_types import holds_any
 from ..spark.spark_errors import cause
 
-#: Functions that print what they are given.
 _PRINTING = ("format_string", "printf", "to_xml")
+"""Functions that print what they are given."""
 _CASTS = ("Cast", "TryCast")
-#: What Spark calls the type where a function does not take it: since Spark 4, and before.
 _NAMED = ('the type UDT("BINARY")', 'the type "BINARY"')
+"""What Spark calls the type where a function does not take it: since Spark 4, and before."""
 _REMEDY = (
     "take the value of an `any` column as JSON text: json_of(column), by `from ytstream import "
     "json_of` in Python and by its name in SQL"
 )
-#: Around the message: Spark puts its error condition before it, and the stack behind.
 _BEGIN, _END = "bytes that are not YSON in column ", " (end of value)"
+"""Around the message: Spark puts its error condition before it, and the stack behind."""
 
 
 @contextmanager

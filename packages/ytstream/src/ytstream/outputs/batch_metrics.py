@@ -10,21 +10,21 @@ from ..connector.spark_plan import observations
 from ..connector.transform_plan import observed_name
 from ..job import REJECTED
 
-#: Name of an observation -> the number of rows and the sum of their row numbers.
 Metrics = Mapping[str, tuple[int, int | None]]
+"""Name of an observation -> the number of rows and the sum of their row numbers."""
 
 
 @dataclass(frozen=True)
 class BatchMetrics:
     """The counts of one micro-batch. Spark adds to its own while it computes anything again."""
 
-    #: Of each queue; one that is absent was not counted.
     read: Metrics
-    #: Output -> rows, of the outputs that the query itself counts.
+    """Of each queue; one that is absent was not counted."""
     written: Mapping[str, int]
-    #: What REJECT observes, see rejected/tagging.py. None: no row can come out at all, as Spark has
-    #: found, and it counts none.
+    """Output -> rows, of the outputs that the query itself counts."""
     rejected: tuple[Any, ...] | None
+    """What REJECT observes, see rejected/tagging.py. None: no row can come out at all, as Spark has
+    found, and it counts none."""
 
 
 def batch_metrics(

@@ -21,12 +21,12 @@ from ..schema.columns import Column, key_of, spelled
 from . import any_columns, row_json
 from .unsigned_values import outside, span
 
-#: Around the message: Spark puts its error condition before it, and the stack behind.
 _BEGIN, _END = "a value that its column cannot hold: ", " (end of row)"
+"""Around the message: Spark puts its error condition before it, and the stack behind."""
 _NULL = "a null in column "
-#: The message shows this many columns of a row without a key, and characters: Spark generates code
-#: for each column, and compiles it with the query.
 _SHOWN_COLUMNS, _SHOWN = 10, 300
+"""The message shows this many columns of a row without a key, and characters: Spark generates code
+for each column, and compiles it with the query."""
 
 
 def verified(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFrame:

@@ -24,14 +24,14 @@ from ..schema.columns import Column, key_of
 from ..schema.spark_types import line_of_tables, unwritable
 from . import any_columns, column_values, string_columns
 
-#: What Spark says of an action on a stream (Spark, UnsupportedOperationChecker), and of the calls
-#: that it knows for one (Spark, Dataset).
 _ON_A_STREAM = (
     "Queries with streaming sources must be executed with writeStream.start()",
     "can not be called on streaming Dataset/DataFrame",
 )
-#: Name of an output -> its rows.
+"""What Spark says of an action on a stream (Spark, UnsupportedOperationChecker), and of the calls
+that it knows for one (Spark, Dataset)."""
 Frames = Mapping[str, DataFrame]
+"""Name of an output -> its rows."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class OutputFrames:
 
     context: JobContext
     reference: DataFrame | None = None
-    #: What lookup() reads.
     references: References | None = None
-    #: Outputs in which two rows of a batch may share a key, as far as the plan shows.
+    """What lookup() reads."""
     unproven: frozenset[str] = frozenset()
+    """Outputs in which two rows of a batch may share a key, as far as the plan shows."""
 
     @property
     def are_streamed(self) -> bool:

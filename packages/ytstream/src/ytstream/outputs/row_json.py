@@ -18,23 +18,23 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructFi
 from .balanced import balanced
 from .string_columns import each, has_string
 
-#: Why no row can be made of the JSON; absent where one can. No column's name begins with $.
 INEXACT = "$inexact"
-#: The columns whose strings are in base64; absent where all strings are texts.
+"""Why no row can be made of the JSON; absent where one can. No column's name begins with $."""
 BASE64 = "$base64"
-#: The longest value in a dynamic table (YTsaurus, client/table_client/public.h).
+"""The columns whose strings are in base64; absent where all strings are texts."""
 LONGEST = 16 * 1024**2
-#: A longer JSON is cut to this many characters.
+"""The longest value in a dynamic table (YTsaurus, client/table_client/public.h)."""
 BEGINNING = 1_000
-#: Timestamps to the microsecond.
+"""A longer JSON is cut to this many characters."""
 TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+"""Timestamps to the microsecond."""
 _OPTIONS: Mapping[str, str] = {"timestampFormat": TIME}
-#: Where from_json puts a text that it cannot read; without it such a row is one of nulls.
 _DAMAGED = "$damaged"
-#: Bytes that a reader sees of a string that is not text.
+"""Where from_json puts a text that it cannot read; without it such a row is one of nulls."""
 _SHOWN_BYTES = 16
-#: What Java reads where bytes are not UTF-8.
+"""Bytes that a reader sees of a string that is not text."""
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
+"""What Java reads where bytes are not UTF-8."""
 
 
 def written(columns: StructType, *notes: Expression) -> Expression:

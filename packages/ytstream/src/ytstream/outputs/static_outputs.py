@@ -29,8 +29,8 @@ from ..schema.table_schema import table_schema
 from ..settings.job_settings import Settings
 from .output_frames import Frames
 
-#: After a table that cannot be published the next try is so much later.
 PAUSE_SECONDS = 15.0
+"""After a table that cannot be published the next try is so much later."""
 
 
 @dataclass
@@ -38,10 +38,10 @@ class StaticTables:
     """The tables that one query has staged and not published yet."""
 
     epoch: Epoch
-    #: Their batch has happened.
     waiting: dict[StagedTable, str] = field(default_factory=dict)
-    #: Their batch is under way, or its outcome is not known yet.
+    """Their batch has happened."""
     _written: dict[StagedTable, str] = field(default_factory=dict)
+    """Their batch is under way, or its outcome is not known yet."""
     _next: float = 0.0
     _said: frozenset[str] = frozenset()
 

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
-#: The encoding that gives each byte a character of its own.
 _BYTES = "ISO-8859-1"
+"""The encoding that gives each byte a character of its own."""
 
 Change = Callable[[Expression], Expression]
 

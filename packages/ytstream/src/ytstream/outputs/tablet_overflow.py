@@ -26,13 +26,13 @@ from ..settings.job_settings import ROWS_PER_TABLET_AND_TRANSACTION as LIMIT
 from ..text_table import counted
 from .output_frames import Frames
 
-#: "Transaction affects too many rows in tablet" (YTsaurus, client/tablet_client/public.h,
-#: TooManyRowsInTransaction). The error has the limit of the cluster, and no server names the table.
 _CODE, _ITS_LIMIT = re.compile(r'"code"=1717\b'), re.compile(r'"limit"=(\d+)')
-#: The driver reads at most this many keys of a batch.
+""""Transaction affects too many rows in tablet" (YTsaurus, client/tablet_client/public.h,
+TooManyRowsInTransaction). The error has the limit of the cluster, and no server names the table."""
 _SAMPLE = 100_000
-#: A sample tells about as much: a tablet this full may be the one that was refused.
+"""The driver reads at most this many keys of a batch."""
 _NEARLY = 0.9
+"""A sample tells about as much: a tablet this full may be the one that was refused."""
 
 
 @dataclass(frozen=True)

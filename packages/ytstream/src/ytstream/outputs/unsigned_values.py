@@ -13,13 +13,13 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from ..schema.columns import type_name
 from .balanced import balanced
 
-#: By the name of the type: the largest number.
 _LARGEST: Mapping[str, int] = {f"uint{bits}": 2**bits - 1 for bits in (8, 16, 32, 64)}
-#: By Spark's name.
+"""By the name of the type: the largest number."""
 _LARGEST_OF_SPARK = {"byte": 2**7 - 1, "short": 2**15 - 1, "integer": 2**31 - 1, "long": 2**63 - 1}
+"""By Spark's name."""
 
-#: Returns whether a value has such a number in it. Null is not one.
 Check = Callable[[Expression], Expression]
+"""Returns whether a value has such a number in it. Null is not one."""
 
 
 def span(type_: Any) -> str:

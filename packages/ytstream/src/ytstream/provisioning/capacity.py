@@ -22,8 +22,8 @@ from ..settings.job_settings import Settings
 from ..text_table import counted
 from .job_objects import queue_tablets, sized
 
-#: From this part of what an output bears, the log warns: a state grows while an operator reads.
 NEARLY = 0.8
+"""From this part of what an output bears, the log warns: a state grows while an operator reads."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Capacity:
 
     path: str
     tablets: int
-    #: With a key: when keys are spread evenly.
     rows: int
+    """With a key: when keys are spread evenly."""
     has_key: bool
 
     def remark(self, settings: Settings, keys: int) -> str:

@@ -9,8 +9,8 @@ from ..settings.job_settings import Settings
 from ..settings.spark_conf import SPARK_DISTRIBUTIONS
 from ..version import version_of
 
-#: SPYT, and the first Spark that it has no adapter for (ytsaurus-spyt's wheel: Requires-Dist).
 _ADAPTERS = (("2.11", "4.3"), ("2.10", "4.2"), ("2.9", "4.0"))
+"""SPYT, and the first Spark that it has no adapter for (ytsaurus-spyt's wheel: Requires-Dist)."""
 _ADMINISTRATORS = "ask the cluster's administrators (docs/cluster.md of the template says for what)"
 
 

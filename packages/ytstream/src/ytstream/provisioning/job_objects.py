@@ -35,22 +35,23 @@ from . import references
 
 LOCAL_QUEUE_TABLETS = 4
 
-#: Type -> the attribute that shows it, its value then, and the name of the kind.
 _KINDS = {
     "table": ("dynamic", True, "dynamic table"),
     "queue_consumer": ("treat_as_queue_consumer", True, "queue consumer"),
     "map_node": ("type", "map_node", "folder"),
 }
+"""Type -> the attribute that shows it, its value then, and the name of the kind."""
 _OF_KINDS = tuple(attribute for attribute, *_ in _KINDS.values())
 _ASKED = ("path", "schema", "tablet_state", "tablet_count", "atomicity", MARKER, *_OF_KINDS)
-#: Path -> _ASKED of its object, without those that it does not have: one request for each object.
 AttributesOf = Callable[[str], Mapping[str, Any]]
+"""Path -> _ASKED of its object, without those that it does not have: one request for each object.
+"""
 TabletCounts = Mapping[str, int]
 
-#: What batches only read; every other object is written in transactions.
 _READ_ONLY = ("queue", "reference")
-#: Object -> its name in tables.py; every other table is one of OUTPUTS.
+"""What batches only read; every other object is written in transactions."""
 _NAMES_IN_TABLES = {"queue": "QUEUE", "reference": "REFERENCE"}
+"""Object -> its name in tables.py; every other table is one of OUTPUTS."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ class Discrepancy:
     problem: str
     remedy: str
     repair: Callable[[], Any] | None = None
-    #: A path that is there and may be the one that is meant.
     near: str | None = None
+    """A path that is there and may be the one that is meant."""
 
     def __str__(self) -> str:
         remedy = "run `provision`" if self.repair is not None else self.remedy
@@ -82,13 +83,13 @@ class DeclaredObject:
     path: str
     type: str
     columns: Sequence[Column] = ()
-    #: Added to tables that we create. If set, an existing table may have further columns.
     service_columns: Sequence[Column] = ()
+    """Added to tables that we create. If set, an existing table may have further columns."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    #: False: its owner creates and mounts it.
     is_ours: bool = True
-    #: False: it may be unmounted.
+    """False: its owner creates and mounts it."""
     is_mounted: bool = True
+    """False: it may be unmounted."""
 
 
 def provision(context: JobContext) -> list[str]:

@@ -10,10 +10,10 @@ from ..cluster import built_reference
 from ..schema.columns import Column, key_of
 from ..schema.table_schema import unlike
 
-#: What `unfit` has to know of a table.
 ASKED = (
     "id", "type", "dynamic", "schema", "tablet_state", "min_data_ttl", "merge_rows_on_flush",
 )  # fmt: skip
+"""What `unfit` has to know of a table."""
 
 
 def unfit(columns: Sequence[Column], found: Mapping[str, Any]) -> Iterator[str]:
@@ -40,12 +40,12 @@ def unfit(columns: Sequence[Column], found: Mapping[str, Any]) -> Iterator[str]:
         yield "merge_rows_on_flush is on: reads at a timestamp are inconsistent"
 
 
-#: What `lost` has to know of a table.
 KEPT_BY = (*built_reference.ASKED, "min_data_ttl")
-#: How many milliseconds a table keeps what was overwritten, unless its attribute says otherwise.
+"""What `lost` has to know of a table."""
 _MIN_DATA_TTL = 1_800_000
-#: A timestamp of the cluster counts seconds from this bit on.
+"""How many milliseconds a table keeps what was overwritten, unless its attribute says otherwise."""
 _SECONDS_BIT = 30
+"""A timestamp of the cluster counts seconds from this bit on."""
 
 
 def lost(found: Mapping[str, Any], timestamp: int) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 from ..cluster.client import Client, facts
 from ..settings.job_settings import Settings
 
-#: What a table has that was given none (YTsaurus, client/table_client/config.cpp).
 DEFAULTS = {
     "min_data_versions": 1,
     "max_data_versions": 1,
@@ -17,6 +16,7 @@ DEFAULTS = {
     "max_data_ttl": 1_800_000,
     "row_count_to_keep": 0,
 }
+"""What a table has that was given none (YTsaurus, client/table_client/config.cpp)."""
 
 
 def remarks(client: Client, settings: Settings) -> Iterator[str]:

@@ -75,8 +75,8 @@ from .stop_signal import StopSignal
 from .stopwatch import Stopwatch
 
 _START_SECONDS = 60.0
-#: Answers of the cluster that no retry changes.
 _ENDING = (ErrorCode.TOKEN, ErrorCode.PERMISSION)
+"""Answers of the cluster that no retry changes."""
 
 
 class ClosedError(Exception):
@@ -88,15 +88,15 @@ class MicroBatch:
     """One micro-batch as Spark hands it over."""
 
     number: int
-    #: As people read it: epoch and number.
     name: str
+    """As people read it: epoch and number."""
     rows: DataFrame
-    #: The query's execution of this batch (IncrementalExecution).
     plan: Any
-    #: Where the partitions end after it, by Spark's offset log.
+    """The query's execution of this batch (IncrementalExecution)."""
     ends: Rows
-    #: The transaction that SPYT commits after this batch; None without one.
+    """Where the partitions end after it, by Spark's offset log."""
     transaction: Transaction | None
+    """The transaction that SPYT commits after this batch; None without one."""
     started: datetime
 
 
@@ -104,12 +104,12 @@ class MicroBatch:
 class VerifiedBatch:
     """What is known of a batch that may be written."""
 
-    #: The head before it.
     head: Head
-    #: The rows that it has to read and does read.
+    """The head before it."""
     planned: Ranges
-    #: How long the cluster took to say where the job is.
+    """The rows that it has to read and does read."""
     milliseconds: int = 0
+    """How long the cluster took to say where the job is."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,10 @@ class AuditedBatch:
     """What Spark has counted of a batch that has read the planned rows."""
 
     metrics: BatchMetrics
-    #: Not too many; but not judged if Spark has not counted them.
     skipped: SkippedRows
-    #: Those of them that are late and have to be written.
+    """Not too many; but not judged if Spark has not counted them."""
     late: KeptLateRows | None = None
+    """Those of them that are late and have to be written."""
 
 
 @dataclass
@@ -129,39 +129,39 @@ class Batch:
 
     context: JobContext
     tablets: Tablets
-    #: The epoch whose start this query is of.
     epoch: Epoch
-    #: How the rows become those of each output.
+    """The epoch whose start this query is of."""
     outputs: OutputFrames
-    #: The tables of static outputs.
+    """How the rows become those of each output."""
     static_tables: StaticTables
-    #: The query that calls this function, once it was started.
+    """The tables of static outputs."""
     query: Future[StreamingQuery]
-    #: Its checkpoint, if it is on the driver's disk; removed with the object.
+    """The query that calls this function, once it was started."""
     disk: TemporaryDirectory[str] | None = None
-    #: Queues whose rows the plan does not count once.
+    """Its checkpoint, if it is on the driver's disk; removed with the object."""
     uncounted: frozenset[str] = frozenset()
-    #: Whether its late rows can be told, and go to `rejected`.
+    """Queues whose rows the plan does not count once."""
     keeps_late: bool = False
-    #: The same batch, which the cluster has refused: to be looked at and not to be written.
+    """Whether its late rows can be told, and go to `rejected`."""
     refused: TabletOverflow | None = None
-    #: How large the next batch may be; None: as large as the settings say.
+    """The same batch, which the cluster has refused: to be looked at and not to be written."""
     pace: Pace | None = None
-    #: Whether it runs on our own connector: then a backlog is read without pauses, and the writes
-    #: are timed.
+    """How large the next batch may be; None: as large as the settings say."""
     is_own: bool = False
-    #: Hears whether `stop` asks this process to end.
+    """Whether it runs on our own connector: then a backlog is read without pauses, and the writes
+    are timed."""
     stop: StopSignal = field(default_factory=StopSignal)
-    #: What lookup() reads; None: nothing.
+    """Hears whether `stop` asks this process to end."""
     references: JobReferences | None = None
-    #: Set when the query is to end: the batch under way is the last one.
+    """What lookup() reads; None: nothing."""
     closing: threading.Event = field(default_factory=threading.Event)
-    #: What the supervisor learns, and takes from here.
+    """Set when the query is to end: the batch under way is the last one."""
     outcomes: BatchOutcomes = field(default_factory=dict)
+    """What the supervisor learns, and takes from here."""
     _tasks: TaskCoalescing = field(default_factory=TaskCoalescing)
     _callback: Callback | None = None
-    #: How long the last batch took to enter itself into the ledger, in milliseconds.
     _recorded: int = 0
+    """How long the last batch took to enter itself into the ledger, in milliseconds."""
 
     @cached_property
     def cluster(self) -> str:

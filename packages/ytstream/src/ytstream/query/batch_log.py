@@ -16,8 +16,8 @@ class BatchReport:
 
     head: Head
     done: BatchRow
-    #: Reason -> rows in `rejected`.
     rejected: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> rows in `rejected`."""
 
     @property
     def name(self) -> str:

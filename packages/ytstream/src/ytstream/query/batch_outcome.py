@@ -12,16 +12,17 @@ from .batch_log import BatchReport
 class BatchOutcome:
     """How the function of one micro-batch has ended: with a report, or with a failure."""
 
-    #: As people read it: epoch and number.
     name: str
-    #: What it has written. It has happened when Spark reports it: SPYT commits after the function.
+    """As people read it: epoch and number."""
     report: BatchReport | None = None
-    #: What ended it: Spark's own report of it is a Java trace around a Python trace.
+    """What it has written. It has happened when Spark reports it: SPYT commits after the function.
+    """
     failure: Exception | None = None
+    """What ended it: Spark's own report of it is a Java trace around a Python trace."""
 
 
-#: Number of a batch -> its outcome, until the log has a line of it.
 BatchOutcomes = dict[int, BatchOutcome]
+"""Number of a batch -> its outcome, until the log has a line of it."""
 
 
 def failed_of(outcomes: Mapping[int, BatchOutcome]) -> BatchOutcome | None:

@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame
 
 from ..connector.choose_connector import gather
 
-#: What the start of a task costs, in rows: Spark sends it, and SPYT asks the cluster for the
-#: transaction and for the output's schema (YtStreamingSink.addBatch).
 START_ROWS = 1_000
+"""What the start of a task costs, in rows: Spark sends it, and SPYT asks the cluster for the
+transaction and for the output's schema (YtStreamingSink.addBatch)."""
 
-#: For each place that reads a queue: partition -> the row after the last one of a batch.
 Ends = Sequence[Mapping[int, int]]
+"""For each place that reads a queue: partition -> the row after the last one of a batch."""
 
 
 @dataclass

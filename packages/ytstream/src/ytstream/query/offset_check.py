@@ -17,8 +17,8 @@ from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
 from ..ledger.batch_row_ranges import Ranges, RowRange
 
-#: For each place in the plan that reads a queue: partition -> its rows.
 Reads = Sequence[Mapping[int, RowRange]]
+"""For each place in the plan that reads a queue: partition -> its rows."""
 
 
 def reads(execution: Any) -> list[dict[int, RowRange]]:

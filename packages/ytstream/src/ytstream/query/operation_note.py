@@ -14,8 +14,8 @@ from ..ledger.offsets import Queue, waiting
 from ..ledger.positions import read_head
 from ..text_table import counted
 
-#: Each change of an operation's parameters is work for the scheduler.
 _SECONDS = 60.0
+"""Each change of an operation's parameters is work for the scheduler."""
 
 
 @dataclass
@@ -23,8 +23,8 @@ class OperationNote:
     """Writes into the description of the operation that this process is a job of; else nothing."""
 
     context: JobContext
-    #: Gives the queues as they were seen last.
     queues: Callable[[], Sequence[Queue]]
+    """Gives the queues as they were seen last."""
     operation: str | None = field(default_factory=operation.own)
     _next: float = -math.inf
     _said: int = -1

@@ -11,39 +11,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-#: Rows of a partition that the first batch of all may read: no batch has shown how long they take.
 FIRST_ROWS = 1_000
-#: The next batch is at most so many times as large, or as small.
+"""Rows of a partition that the first batch of all may read: no batch has shown how long they take.
+"""
 _MORE, _LESS = 4.0, 8.0
-#: What no batch is faster than.
+"""The next batch is at most so many times as large, or as small."""
 _LEAST_SECONDS = 0.001
-#: How many batches the times are taken from, besides the smallest one.
+"""What no batch is faster than."""
 _REMEMBERED = 8
-#: A row takes at least this part of what it takes if a batch takes no time without one: two noisy
-#: batches must not make the next one too large.
+"""How many batches the times are taken from, besides the smallest one."""
 _ROWS_SHARE = 0.5
-#: A batch that takes less time for its rows than without them is not worth its fixed part.
+"""A row takes at least this part of what it takes if a batch takes no time without one: two noisy
+batches must not make the next one too large."""
 _LEAST_SHARE = 0.5
-#: As long as all batches have the same size, one is made so many times as large to learn from it,
-#: if that takes at most so many seconds.
+"""A batch that takes less time for its rows than without them is not worth its fixed part."""
 _TRIAL, _TRIAL_SECONDS = 2.0, 5.0
+"""As long as all batches have the same size, one is made so many times as large to learn from it,
+if that takes at most so many seconds."""
 
 
 @dataclass(frozen=True)
 class Pace:
     """The limit of the next batch."""
 
-    #: What a batch should take.
     seconds: float
-    #: `max_rows_per_partition`: the tables are made for batches of so many rows, and `check` says
-    #: whether they are.
+    """What a batch should take."""
     most: int
-    #: Rows of each partition.
+    """`max_rows_per_partition`: the tables are made for batches of so many rows, and `check` says
+    whether they are."""
     rows: int
-    #: Batches of this query: the most rows of a partition that one has read, and its seconds.
+    """Rows of each partition."""
     seen: tuple[tuple[int, float], ...] = ()
-    #: Whether the query's first batch is over: it takes seconds to make Spark's plan.
+    """Batches of this query: the most rows of a partition that one has read, and its seconds."""
     is_warm: bool = False
+    """Whether the query's first batch is over: it takes seconds to make Spark's plan."""
 
     def after(self, read: int, seconds: float) -> Pace:
         """Return the pace after a batch that has read up to ``read`` rows of a partition.

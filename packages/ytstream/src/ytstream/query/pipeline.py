@@ -43,12 +43,12 @@ class Flow:
 
     rows: DataFrame
     outputs: OutputFrames
-    #: The rows of the queues, those that REJECT keeps out with their reason.
     arrived: DataFrame
-    #: What lookup() reads.
+    """The rows of the queues, those that REJECT keeps out with their reason."""
     references: JobReferences
-    #: The operator for which the job cannot tell which rows are late; empty: it can.
+    """What lookup() reads."""
     untraceable: str = ""
+    """The operator for which the job cannot tell which rows are late; empty: it can."""
 
     def remarks(self) -> Iterator[str]:
         """Yield what the owner should know of the plan."""

@@ -15,11 +15,11 @@ from ..log import GrowthThresholds, say, warn
 from ..spark.state_metrics import keys_of, remarks
 from .batch_outcome import BatchOutcomes
 
-#: What to do about rows without an event time.
 _WITHOUT_TIME = (
     "rows without an event time are in no window, and their repeats are not recognized: a rule of "
     'REJECT in transform.py, such as "date_time IS NULL", keeps them in `rejected`'
 )
+"""What to do about rows without an event time."""
 
 
 @dataclass
@@ -29,19 +29,19 @@ class ProgressMonitor:
     query: StreamingQuery
     epoch: int
     large_state_bytes: int
-    #: What the batches have handed over: those that Spark reports are taken out.
     outcomes: BatchOutcomes = field(default_factory=dict)
-    #: Gives the queues as they were seen last.
+    """What the batches have handed over: those that Spark reports are taken out."""
     queues: Callable[[], Sequence[Queue]] = tuple
-    #: The most rows that a batch reads of a partition.
+    """Gives the queues as they were seen last."""
     most: int = 0
-    #: What was said already, of former queries of the process too.
+    """The most rows that a batch reads of a partition."""
     said: GrowthThresholds = field(default_factory=GrowthThresholds)
-    #: The size of the state -> what to warn of.
+    """What was said already, of former queries of the process too."""
     warnings: Callable[[int], Iterable[str]] = lambda _: ()
+    """The size of the state -> what to warn of."""
     _reported: int = -1
-    #: When the last trigger began of which Spark has told.
     _time: str = ""
+    """When the last trigger began of which Spark has told."""
 
     def report(self) -> bool:
         """Say a line per batch that ended since the last call; return if any ended.

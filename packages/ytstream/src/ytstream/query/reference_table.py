@@ -22,7 +22,6 @@ from ..schema import string_values
 from ..schema.columns import Column, spelled, type_name
 from ..schema.table_schema import unlike
 
-#: Spark's type for each type of the cluster that is read.
 _TYPES: Mapping[str, str] = {
     "int8": "tinyint",
     **dict.fromkeys(("int16", "uint8"), "smallint"),
@@ -33,8 +32,9 @@ _TYPES: Mapping[str, str] = {
     "bool": "boolean",
     **{name: name for name in ("float", "double", "date")},
 }
-#: Microseconds in one unit of a time.
+"""Spark's type for each type of the cluster that is read."""
 _UNITS = {"date": 86_400_000_000, "datetime": 1_000_000, "timestamp": 1}
+"""Microseconds in one unit of a time."""
 
 
 class TooLargeError(JobError):

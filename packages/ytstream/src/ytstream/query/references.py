@@ -27,8 +27,8 @@ from ..provisioning.references import ASKED, KEPT_BY, lost, unfit
 from ..schema.columns import Column
 from . import reference_table
 
-#: Named in front of the column that says whether a row was found, while nobody asks for it.
 _FOUND = "__ytstream_found"
+"""Named in front of the column that says whether a row was found, while nobody asks for it."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class JobReferences:
 
     spark: SparkSession
     context: JobContext
-    #: Those of the query before: a running job does not end because one cannot be read now.
     former: JobReferences | None = None
-    #: What a former batch has looked up, to look up the same again; empty: as of now.
+    """Those of the query before: a running job does not end because one cannot be read now."""
     at: Mapping[str, LookedUp] = field(default_factory=dict)
-    #: References that were read whole, and those that are looked up by key.
+    """What a former batch has looked up, to look up the same again; empty: as of now."""
     whole: dict[str, WholeTable] = field(default_factory=dict)
+    """References that were read whole, and those that are looked up by key."""
     keyed: set[str] = field(default_factory=set)
 
     @property

@@ -29,16 +29,16 @@ from .outage_log import OutageLog
 from .stop_signal import StopSignal
 
 LOOK_SECONDS = 15.0
-#: A query that has rows to read and finishes no batch and no task for so long is called stalled.
 STALL_SECONDS = 60.0
-#: Spark's message of a query that runs a batch without rows, to close what the watermark has passed
-#: (MicroBatchExecution.executeOneBatch).
+"""A query that has rows to read and finishes no batch and no task for so long is called stalled."""
 ROWLESS = "No new data but cleaning up state"
-#: Errors of a move that another one has overtaken: the consumer is not where it was, or another
-#: transaction writes its row (YTsaurus, ConsumerOffsetConflict and TransactionLockConflict).
+"""Spark's message of a query that runs a batch without rows, to close what the watermark has passed
+(MicroBatchExecution.executeOneBatch)."""
 _MOVED = (3100, 1700)
-#: The code of a path that does not exist (YTsaurus, ResolveError).
+"""Errors of a move that another one has overtaken: the consumer is not where it was, or another
+transaction writes its row (YTsaurus, ConsumerOffsetConflict and TransactionLockConflict)."""
 _MISSING = 500
+"""The code of a path that does not exist (YTsaurus, ResolveError)."""
 
 
 @dataclass
@@ -48,17 +48,17 @@ class Watchdog:
     context: JobContext
     epoch: Epoch
     query: StreamingQuery
-    #: Returns another value whenever a task of a batch has finished (finished_tasks).
     tasks: Callable[[], object]
-    #: The queues at the last look, or at the query's start.
+    """Returns another value whenever a task of a batch has finished (finished_tasks)."""
     queues: tuple[Queue, ...] = ()
-    #: Whether no row waited and no batch ran at the last look.
+    """The queues at the last look, or at the query's start."""
     is_idle: bool = False
-    #: Hears whether `stop` asks this process to end.
+    """Whether no row waited and no batch ran at the last look."""
     stop: StopSignal = field(default_factory=StopSignal)
+    """Hears whether `stop` asks this process to end."""
     _next: float = field(default_factory=lambda: time.monotonic() + LOOK_SECONDS)
-    #: The last batch of the ledger and the tasks after it, and since when nothing was added.
     _done: object = None
+    """The last batch of the ledger and the tasks after it, and since when nothing was added."""
     _since: float | None = None
     _said: frozenset[str] = frozenset()
     _outage: OutageLog | None = None

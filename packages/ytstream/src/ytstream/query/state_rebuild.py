@@ -56,14 +56,14 @@ class RebuildPlan:
     """How the state of a stopped job comes back."""
 
     head: Head
-    #: The version that can be loaded; the state after the head's batch is one more than it.
     version: int
-    #: Damaged file -> what is wrong with it.
+    """The version that can be loaded; the state after the head's batch is one more than it."""
     damaged: Mapping[str, str]
-    #: Snapshots that Spark must not find.
+    """Damaged file -> what is wrong with it."""
     left_out: tuple[str, ...]
-    #: The ledger's rows of the batches that are executed again.
+    """Snapshots that Spark must not find."""
     again: tuple[LedgerRow, ...]
+    """The ledger's rows of the batches that are executed again."""
 
     @property
     def said(self) -> Iterator[str]:

@@ -105,30 +105,30 @@ class QueryRunner:
     spark: SparkSession
     tablets: Tablets
     stop: StopSignal
-    #: Raised before every start.
     epoch: Epoch = field(default_factory=Epoch)
-    #: Whether the last query has finished a batch.
+    """Raised before every start."""
     has_progressed: bool = False
-    #: Whether the last query had nothing to read when it ended.
+    """Whether the last query has finished a batch."""
     is_idle: bool = False
-    #: The reference as it was read last: a running job does not end because it is unreadable.
+    """Whether the last query had nothing to read when it ended."""
     reference: DataFrame | None = None
-    #: What lookup() reads, of the last query.
+    """The reference as it was read last: a running job does not end because it is unreadable."""
     references: JobReferences | None = None
-    #: A batch that the cluster has refused; the next query reads its keys.
+    """What lookup() reads, of the last query."""
     refused: TabletOverflow | None = None
-    #: How many rows of a partition the next query's first batch may read; 0: the ledger says it.
+    """A batch that the cluster has refused; the next query reads its keys."""
     rows_at_first: int = 0
-    #: The queues as the last start has found them.
+    """How many rows of a partition the next query's first batch may read; 0: the ledger says it."""
     queues: tuple[Queue, ...] = ()
-    #: What the log has said of figures that grow.
+    """The queues as the last start has found them."""
     said: GrowthThresholds = field(default_factory=GrowthThresholds)
-    #: Tells `submit` that nothing was there to read; None until the first query runs.
+    """What the log has said of figures that grow."""
     first_look: IdleSignal | None = None
-    #: Writes into the outputs until when they are complete.
+    """Tells `submit` that nothing was there to read; None until the first query runs."""
     teller: CompletenessWriter = field(default_factory=CompletenessWriter)
-    #: Tries once, so that this process hears of an outage, and a stop, soon.
+    """Writes into the outputs until when they are complete."""
     impatient: Client | None = None
+    """Tries once, so that this process hears of an outage, and a stop, soon."""
 
     def run(self) -> None:
         """Run one query until stopped, or until the reference must be read again.
@@ -256,7 +256,7 @@ class QueryRunner:
             CapacityCheck(impatient, self.said).warnings,
         )
         first_look = self.first_look = self.first_look or IdleSignal(impatient)
-        #: Each has a clock of its own.
+        # Each has a clock of its own.
         periodic: list[Callable[[float], None]] = [
             watch.look,
             partial(first_look.look, query, self.epoch),

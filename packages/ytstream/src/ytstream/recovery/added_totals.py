@@ -15,8 +15,8 @@ from ..job import JobContext
 from ..ledger.ledger_rows import Head
 from ..schema.table_schema import with_functions
 
-#: Output -> the columns that lack their function, and the schema with all of them.
 Lacking = Mapping[str, tuple[list[str], Any]]
+"""Output -> the columns that lack their function, and the schema with all of them."""
 
 
 def lacking(context: JobContext) -> Lacking:

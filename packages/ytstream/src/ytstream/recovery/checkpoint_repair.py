@@ -15,8 +15,8 @@ from ..ledger.offsets import ByQueue, Rows
 from ..settings.job_settings import Settings
 from . import spark_logs
 
-#: What Spark keeps in a checkpoint; ``metadata`` holds the query's id.
 _PARTS = ("metadata", "offsets", "commits", "state", "sources")
+"""What Spark keeps in a checkpoint; ``metadata`` holds the query's id."""
 
 
 def path_of(settings: Settings, epoch: int) -> str:

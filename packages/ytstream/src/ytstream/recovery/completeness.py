@@ -25,13 +25,13 @@ from ..ledger.row_timestamps import TIMESTAMP, row_timestamps
 from . import spark_logs, staging
 from .checkpoint_repair import path_of
 
-#: A column of a queue that has it declared: when a row was written.
-#: Unix seconds are the upper bits of a timestamp (YTsaurus, "Dynamic tables: timestamps").
 SECONDS_BIT = 30
-#: The attributes of an output: of kinds without state, and of those with it.
+"""A column of a queue that has it declared: when a row was written. Unix seconds are the upper bits
+of a timestamp (YTsaurus, "Dynamic tables: timestamps")."""
 COMPLETE_UNTIL, WATERMARK = "ytstream_complete_until", "ytstream_watermark"
-#: How far a row may be behind in its tablet.
+"""The attributes of an output: of kinds without state, and of those with it."""
 MARGIN = timedelta(seconds=30)
+"""How far a row may be behind in its tablet."""
 PERIOD_SECONDS = 60.0
 
 
@@ -39,11 +39,11 @@ PERIOD_SECONDS = 60.0
 class CompletenessMark:
     """A time before which every row has been processed, and the outputs that say so."""
 
-    #: The attribute that says it.
     name: str
+    """The attribute that says it."""
     time: datetime
-    #: Output -> path; a static one is missing while a table of it waits for its publication.
     outputs: Mapping[str, str]
+    """Output -> path; a static one is missing while a table of it waits for its publication."""
 
     @property
     def text(self) -> str:
@@ -56,8 +56,8 @@ class CompletenessWriter:
     """Writes the mark into the outputs of a running job once per period. Ignores failures."""
 
     _next: float = field(default_factory=lambda: time.monotonic() + PERIOD_SECONDS)
-    #: What was true stays true: a row that waits may be older than the margin had to assume.
     _told: dict[str, datetime] = field(default_factory=dict)
+    """What was true stays true: a row that waits may be older than the margin had to assume."""
 
     def tell(self, context: JobContext, now: float) -> None:
         """Write the attributes, if the last time was long enough ago."""

@@ -33,13 +33,13 @@ from .epoch import Epoch, verify_epoch
 if TYPE_CHECKING:
     from ..connector.tablet_transactions import Tablets
 
-#: In the head's marker: the epoch of the rewind that swaps the tables.
 INTENT = "emptying"
-#: What the new table has of the former one, in addition to its schema and its tablets.
+"""In the head's marker: the epoch of the rewind that swaps the tables."""
 _KEPT = (
     "account", "tablet_cell_bundle", "primary_medium", "acl", "inherit_acl", "optimize_for",
     "compression_codec", "erasure_codec", "tablet_balancer_config", "in_memory_mode",
 )  # fmt: skip
+"""What the new table has of the former one, in addition to its schema and its tablets."""
 
 
 def verify_swapped(head: Head) -> None:

@@ -23,8 +23,8 @@ from ..ledger.positions import read_head
 if TYPE_CHECKING:
     from ..connector.tablet_transactions import Tablets, Transaction
 
-#: A conflict means that an older batch commits or has just committed; its next one will not.
 _ATTEMPTS = 5
+"""A conflict means that an older batch commits or has just committed; its next one will not."""
 _PAUSE_SECONDS = 0.2
 
 

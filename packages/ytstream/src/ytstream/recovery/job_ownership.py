@@ -156,12 +156,12 @@ def verify_declaration(context: JobContext, head: Head) -> None:
         )
 
 
-#: Guarantee -> what a crash does from its first batch on.
 _AFTER_A_CRASH = {
     "transactional": "no crash repeats or loses a row",
     "idempotent": "a row that a crash repeats replaces itself, under its position in the queue",
     "at_least_once": "a crash may repeat the rows of a batch",
 }
+"""Guarantee -> what a crash does from its first batch on."""
 
 
 def _after_that(context: JobContext, head: Head, key: str) -> str:

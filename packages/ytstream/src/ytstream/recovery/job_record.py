@@ -22,18 +22,18 @@ from ..settings.job_settings import Settings
 from ..settings.submit_section import SubmitSection
 from ..version import __version__
 
-#: The attribute.
 RECORD = "ytstream_settings"
-#: The attribute that the web interface shows as text (YTsaurus documentation, "Annotations").
+"""The attribute."""
 _ANNOTATION = "annotation"
-#: Begins an annotation that was written here.
+"""The attribute that the web interface shows as text (YTsaurus documentation, "Annotations")."""
 _OURS = "A table of the ytstream job "
-#: Raised when a field goes or changes its meaning.
+"""Begins an annotation that was written here."""
 _VERSION = 1
-#: Starts that are remembered, and for how long.
+"""Raised when a field goes or changes its meaning."""
 _STARTS, _PERIOD = 200, timedelta(days=1)
-#: Stands for the columns of an output that adds up.
+"""Starts that are remembered, and for how long."""
 _TOTALS = (Column("key", "int64", key=True), Column("total", "int64", aggregate="sum"))
+"""Stands for the columns of an output that adds up."""
 _PLAIN = (
     "proxy", "consumer", "checkpoint", "ledger", "reference", "max_rows_per_partition", "pool",
     "proxy_role", "runbook_url", "account", "tablet_cell_bundle", "late_limit",

@@ -21,12 +21,12 @@ from ..log import warn
 from .epoch import this_process
 from .process_identity import is_dead, this_one
 
-#: The cluster releases the lock after this long without a ping: a restart after a crash on another
-#: machine may have to wait that long.
 LOCK_SECONDS = 30.0
+"""The cluster releases the lock after this long without a ping: a restart after a crash on another
+machine may have to wait that long."""
 PING_SECONDS = 5.0
-#: How long a start waits for a lock that is not of another instance.
 WAIT_SECONDS = 300.0
+"""How long a start waits for a lock that is not of another instance."""
 _POLL_SECONDS = 0.5
 
 

@@ -16,8 +16,8 @@ from ..ledger.ledger_rows import Head
 from ..ledger.positions import MARKER, Snapshot, is_reused
 from ..schema.columns import key_of, rejected_columns
 
-#: The entry of `accept` with which ordered outputs may be another job's as well.
 SHARED = "output:shared"
+"""The entry of `accept` with which ordered outputs may be another job's as well."""
 
 _OF_ONE_QUEUE, _OF_SEVERAL = (key_of(rejected_columns(queues)) for queues in (1, 2))
 

@@ -18,10 +18,11 @@ from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
 from ..ledger.row_timestamps import TIMESTAMP, row_timestamps
 
-#: Unix seconds are the upper bits of a row's $timestamp (YTsaurus, "Dynamic tables: timestamps").
 _SECONDS_BIT = 30
-#: Batches that one request reads, and rows of a partition that one look of a search asks for.
+"""Unix seconds are the upper bits of a row's $timestamp (YTsaurus, "Dynamic tables: timestamps").
+"""
 _BATCHES, _ROWS = 500, 64
+"""Batches that one request reads, and rows of a partition that one look of a search asks for."""
 
 
 def now() -> datetime:

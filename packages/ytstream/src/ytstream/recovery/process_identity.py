@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 
 _PROC = Path("/proc")
-#: The 22nd field of /proc/PID/stat, counted behind the name: when the process began.
 _BEGAN = 19
+"""The 22nd field of /proc/PID/stat, counted behind the name: when the process began."""
 
 
 def this_one() -> str:

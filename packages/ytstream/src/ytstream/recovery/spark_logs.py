@@ -15,8 +15,8 @@ from ..errors.error_codes import ErrorCode
 from ..ledger.offsets import OffsetLogEntry, Rows
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: The last year that Python can name; a wrong date may have moved the watermark beyond it.
 _LATEST_MS = 253_370_764_800_000
+"""The last year that Python can name; a wrong date may have moved the watermark beyond it."""
 
 
 def numbers(client: Client, folder: str) -> list[int]:

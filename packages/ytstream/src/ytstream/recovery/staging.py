@@ -26,17 +26,17 @@ from ..ledger import ledger_rows
 from ..log import warn
 from ..settings.job_settings import Settings
 
-#: The names of our tables: epoch and batch.
 NAME = re.compile(r"(\d{8,})-(\d{10,})")
-#: Said of a table that forgotten() returns.
+"""The names of our tables: epoch and batch."""
 FORGOTTEN = (
     "the ledger does not know any more whether its batch has happened: move it into the output's "
     "folder, or remove it"
 )
-#: Batches that one query asks for.
+"""Said of a table that forgotten() returns."""
 _CHUNK = 1_000
-#: Tables moved per call; signals are checked between calls.
+"""Batches that one query asks for."""
 AT_ONCE = 200
+"""Tables moved per call; signals are checked between calls."""
 
 
 @dataclass(frozen=True, order=True)

@@ -46,25 +46,25 @@ from .epoch import Epoch
 if TYPE_CHECKING:
     from ..connector.tablet_transactions import Tablets
 
-#: Rows of the ledger that one request removes.
 _ROWS_AT_ONCE = 10_000
+"""Rows of the ledger that one request removes."""
 
 
 @dataclass(frozen=True)
 class StartPlan:
     """Where the next batch begins."""
 
-    #: Of each queue and partition.
     rows: Rows
-    #: The head as it was found; of an empty folder without a batch where there was none.
+    """Of each queue and partition."""
     head: Head
+    """The head as it was found; of an empty folder without a batch where there was none."""
     notes: tuple[str, ...] = ()
-    #: Notes of rows that are skipped, and of a consumer that something else has moved.
     warnings: tuple[str, ...] = ()
-    #: Where the next batch does not begin where the last one ended.
+    """Notes of rows that are skipped, and of a consumer that something else has moved."""
     move: Move | None = None
-    #: The queues as they were found.
+    """Where the next batch does not begin where the last one ended."""
     queues: tuple[Queue, ...] = ()
+    """The queues as they were found."""
 
     @property
     def said(self) -> tuple[str, ...]:

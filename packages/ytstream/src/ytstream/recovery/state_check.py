@@ -20,13 +20,13 @@ from . import checkpoint_repair, spark_logs
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-#: Spark's provider -> ``state_store``.
 _STORES = {
     conf.value: name
     for name, listed in STATE_STORES.items()
     for conf in listed
     if conf.key == _PROVIDER
 }
+"""Spark's provider -> ``state_store``."""
 _REWIND = (
     "restore the checkpoint as it was, or use `rewind`: `earliest` reads all rows again into an "
     "empty state (and writes their results again), `latest` begins with the next row"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ..cluster.client import Client
 
-#: Of RocksDB, and of the store in memory.
 _CHANGES, _SNAPSHOTS = ("changelog", "delta"), ("zip", "snapshot")
+"""Of RocksDB, and of the store in memory."""
 
 
 @dataclass(frozen=True)

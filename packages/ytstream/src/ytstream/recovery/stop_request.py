@@ -24,10 +24,10 @@ from .epoch import Epoch
 from .lock import InstanceLock
 
 _POLL_SECONDS = 0.5
-#: How long an operation may take to end after its driver: SPYT gives executors 10 s.
 END_SECONDS = 90.0
-#: Begins how a process has ended, when an error ended it.
+"""How long an operation may take to end after its driver: SPYT gives executors 10 s."""
 FAILED_PREFIX = "failed: "
+"""Begins how a process has ended, when an error ended it."""
 
 
 def stop(context: JobContext, say: Callable[[str], None], seconds: float = math.inf) -> str:

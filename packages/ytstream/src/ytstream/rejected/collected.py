@@ -23,15 +23,15 @@ from ..outputs import row_json
 from ..schema.columns import Column
 from ..spark.source import INNER_POSITION
 
-#: Bytes of the lines of one task, and of all: they pass through the driver's memory.
 MOST_OF_A_TASK, MOST = 1 << 20, 8 << 20
-#: More rows are not written by one process.
+"""Bytes of the lines of one task, and of all: they pass through the driver's memory."""
 MOST_ROWS = 50_000
-#: In place of a line that is too long; see Lines.java, which gives this for all of them then.
+"""More rows are not written by one process."""
 _TOO_LONG = "\n"
+"""In place of a line that is too long; see Lines.java, which gives this for all of them then."""
 
-#: The values of a row of the output, but its time: queue, partition, row, reason, JSON.
 Collected = tuple[str, int, int, str, str]
+"""The values of a row of the output, but its time: queue, partition, row, reason, JSON."""
 
 
 def observed(

@@ -35,21 +35,21 @@ from . import tagging
 from .late_rows import DROPPED, LateRows
 from .read_again import verify_read_again
 
-#: In the JSON of a late row: the watermark, what the row missed, and of how many.
 NOTE = "$late"
-#: The columns of each row behind those of the queue: what it missed, of how many, how often it was
-#: dropped, and the newest time by which it was.
+"""In the JSON of a late row: the watermark, what the row missed, and of how many."""
 _MISSED, _OF, _DROPS, _NEWEST = "$missed", "$of", "$drops", "$newest"
-#: Of what an operator gets: the time or window, and whether it is late. And a row as a whole.
+"""The columns of each row behind those of the queue: what it missed, of how many, how often it was
+dropped, and the newest time by which it was."""
 _PLACE, _IS_LATE, _ROW = "$place", "$is_late", "$row"
+"""Of what an operator gets: the time or window, and whether it is late. And a row as a whole."""
 
 
 @dataclass(frozen=True)
 class KeptLateRows:
     """The late rows of one micro-batch, computed and not written yet."""
 
-    #: With the columns of the output, and what is known of each.
     rows: DataFrame
+    """With the columns of the output, and what is known of each."""
     figures: LateRows
 
     def write(self, context: JobContext, tablets: Tablets, number: int) -> None:
@@ -69,8 +69,8 @@ class LateRowsReader:
 
     context: JobContext
     tablets: Tablets
-    #: Queues whose rows the plan does not count once.
     uncounted: Collection[str] = ()
+    """Queues whose rows the plan does not count once."""
 
     def read(
         self, rows: DataFrame, execution: Any, name: str, planned: Ranges

@@ -19,8 +19,8 @@ from ..connector.java import Java
 from ..connector.spark_batch import of_no_stream
 from ..connector.spark_plan import Node, analysed_by, late_watermark, metric
 
-#: Of each operator with state (Spark, StateStoreWriter).
 DROPPED = "numRowsDroppedByWatermark"
+"""Of each operator with state (Spark, StateStoreWriter)."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class LateRows:
     """The rows of one micro-batch behind its watermark."""
 
     count: int = 0
-    #: The watermark, in milliseconds since 1970; None: not known.
     watermark: int | None = None
-    #: The time by which the newest of them is late, likewise.
+    """The watermark, in milliseconds since 1970; None: not known."""
     newest: int | None = None
+    """The time by which the newest of them is late, likewise."""
 
 
 def late_rows(rows: DataFrame, execution: Any, java: Java) -> LateRows:

@@ -16,8 +16,8 @@ from ..errors.error_codes import ErrorCode
 from ..job import LATE, Job
 from ..recovery import spark_logs
 
-#: A batch that leaves out no more rows than this never ends the job, whatever part they are.
 FEW = 20
+"""A batch that leaves out no more rows than this never ends the job, whatever part they are."""
 _CLOCK = re.compile(r"\b(current_|localtimestamp|curdate|unix_timestamp)", re.IGNORECASE)
 
 
@@ -25,20 +25,20 @@ _CLOCK = re.compile(r"\b(current_|localtimestamp|curdate|unix_timestamp)", re.IG
 class SkippedRows:
     """How many rows of one micro-batch were rejected or late."""
 
-    #: Reason -> rows. None: not counted, since Spark has found that no row can come out at all.
     rejected: Mapping[str, int] | None = field(default_factory=dict)
+    """Reason -> rows. None: not counted, since Spark has found that no row can come out at all."""
     late: int = 0
-    #: Whether the late ones go to `rejected`.
     is_late_kept: bool = False
-    #: Rows without an event time, and how many of them are in no output.
+    """Whether the late ones go to `rejected`."""
     without_time: int = 0
+    """Rows without an event time, and how many of them are in no output."""
     dropped_without_time: int = 0
-    #: The watermark that they lay behind and the time of the newest of them, in milliseconds since
-    #: 1970; None: not known.
     watermark: int | None = None
+    """The watermark that they lay behind and the time of the newest of them, in milliseconds since
+    1970; None: not known."""
     newest: int | None = None
-    #: Reason -> rows that WARN has counted. They are not skipped.
     warned: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> rows that WARN has counted. They are not skipped."""
 
     @property
     def count(self) -> int:

@@ -26,8 +26,8 @@ class RowsWithoutTime:
     """The rows of one micro-batch whose event time is null."""
 
     count: int = 0
-    #: Those that are in no output, since they are grouped by time.
     dropped: int = 0
+    """Those that are in no output, since they are grouped by time."""
 
 
 def rows_without_time(rows: DataFrame, execution: Any, java: Java) -> RowsWithoutTime:

@@ -25,11 +25,11 @@ from ..spark.source import INNER_POSITION
 from ..spark.spark_errors import cause
 from . import collected
 
-#: The column that travels with a row to its batch.
 REASON = "__ytstream_reason"
-#: Clocks that Spark does not replace by the batch's time (MicroBatchExecution.runBatch): each look
-#: at them may give another one.
+"""The column that travels with a row to its batch."""
 _RUNNING_CLOCKS = ("Now", "CurrentTime")
+"""Clocks that Spark does not replace by the batch's time (MicroBatchExecution.runBatch): each look
+at them may give another one."""
 
 
 def tagged(events: DataFrame, context: JobContext) -> DataFrame:

@@ -42,8 +42,8 @@ class RejectedRowsWriter:
 
     context: JobContext
     tablets: Tablets
-    #: Those of the output, made once: see tagging.columns().
     _columns: list[Expression] = field(default_factory=list)
+    """Those of the output, made once: see tagging.columns()."""
 
     def rejected_rows(self, rows: DataFrame, execution: Any) -> DataFrame:
         """Return the rejected rows of a batch as the output holds them, to be read once more."""

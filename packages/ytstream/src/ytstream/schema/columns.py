@@ -14,46 +14,45 @@ _TYPES = (
     "Bool", "String", "Utf8", "Json", "Uuid", "Date", "Datetime", "Timestamp", "Interval",
     "Date32", "Datetime64", "Timestamp64", "Interval64",
 )  # fmt: skip
-#: Names that tables.py may use for a column's type. Composites are written with yt.type_info, for
-#: instance ``ti.List[ti.Utf8]``.
 NAMED_TYPES: Mapping[str, Any] = {name.lower(): getattr(ti, name) for name in _TYPES} | {
     "boolean": ti.Bool,
     "any": ti.Yson,
 }
+"""Names that tables.py may use for a column's type. Composites are written with yt.type_info, for
+instance ``ti.List[ti.Utf8]``."""
 
-#: The first name of each type.
 _NAMES = {type_: name for name, type_ in reversed([*NAMED_TYPES.items()])}
+"""The first name of each type."""
 
 
 @dataclass(frozen=True)
 class Column:
     """One column of a table."""
 
-    #: 1 to 256 characters, without dots and backticks. `$` and `@` may not be first.
     name: str
-    #: A name such as "int64" or "utf8", or a yt.type_info type such as ti.List[ti.Utf8]. Do not add
-    #: the outer Optional.
+    """1 to 256 characters, without dots and backticks. `$` and `@` may not be first."""
     type: Any
-    #: Whether the column never holds null.
+    """A name such as "int64" or "utf8", or a yt.type_info type such as ti.List[ti.Utf8]. Do not add
+    the outer Optional."""
     required: bool = False
-    #: Whether it is a key column. Key columns come first. The table is sorted by them, and each key
-    #: is unique.
+    """Whether the column never holds null."""
     key: bool = False
-    #: "sum", "min", "max" or "first": transform() gives what each row contributes, and the table
-    #: keeps the total. All columns of the output that are not keys then need one.
+    """Whether it is a key column. Key columns come first. The table is sorted by them, and each key
+    is unique."""
     aggregate: str | None = None
+    """"sum", "min", "max" or "first": transform() gives what each row contributes, and the table
+    keeps the total. All columns of the output that are not keys then need one."""
 
 
 _NUMBERS = (ti.Int64, ti.Uint64, ti.Double)
-#: Function -> the types that it takes. An aggregate column has a physical type (YTsaurus,
-#: ytlib/table_client/schema.cpp, ValidateAggregatedColumns; functions_builtin_registry.cpp).
 AGGREGATES: Mapping[str, tuple[Any, ...]] = {
     "sum": _NUMBERS,
     "min": (*_NUMBERS, ti.Bool, ti.String),
     "max": (*_NUMBERS, ti.Bool, ti.String),
     "first": (*_NUMBERS, ti.Bool, ti.String, ti.Yson),
 }
-#: What to use instead of a type that no function takes.
+"""Function -> the types that it takes. An aggregate column has a physical type (YTsaurus,
+ytlib/table_client/schema.cpp, ValidateAggregatedColumns; functions_builtin_registry.cpp)."""
 _PHYSICAL = {
     "int64": (ti.Int8, ti.Int16, ti.Int32, ti.Interval, ti.Interval64, ti.Date32, ti.Datetime64,
               ti.Timestamp64),
@@ -61,10 +60,11 @@ _PHYSICAL = {
     "double": (ti.Float,),
     "string": (ti.Utf8, ti.Json, ti.Uuid),
 }  # fmt: skip
+"""What to use instead of a type that no function takes."""
 
 
-#: A column as tables.py may write it: a Column, or (name, type, required).
 Described = Column | tuple[str, Any, bool]
+"""A column as tables.py may write it: a Column, or (name, type, required)."""
 
 
 def resolved(table: str, described: Sequence[Described]) -> tuple[Column, ...]:
@@ -165,9 +165,9 @@ def _rejected(queues: int) -> tuple[Column, ...]:
     )
 
 
-#: In tables.py: the columns that the output of rejected rows has to have. Which these are depends
-#: on the number of queues, so it is this very value that counts, not what is in it.
 REJECTED_COLUMNS = _rejected(1)
+"""In tables.py: the columns that the output of rejected rows has to have. Which these are depends
+on the number of queues, so it is this very value that counts, not what is in it."""
 
 
 def rejected_columns(queues: int) -> tuple[Column, ...]:

@@ -13,9 +13,6 @@ from .columns import Column, spelled, type_name
 if TYPE_CHECKING:  # provision and submit need no Spark
     from pyspark.sql.types import DataType
 
-#: By type name: the Spark types that SPYT's sink writes into that column such that they come back
-#: equal, SPYT's own among them. Shown by running the connector; int into double, for instance, ends
-#: in "Illegal value" there (DynTableRowConverter, UnversionedValue).
 _WRITABLE: Mapping[str, Sequence[str]] = {
     # No wider than what SPYT reads the column as: the value that does not fit comes some day.
     "int8": ["byte"],
@@ -43,21 +40,24 @@ _WRITABLE: Mapping[str, Sequence[str]] = {
     "dict": ["map"],
     **{name: [name] for name in ("datetime", "date32", "datetime64", "timestamp64", "interval64")},
 }
+"""By type name: the Spark types that SPYT's sink writes into that column such that they come back
+equal, SPYT's own among them. Shown by running the connector; int into double, for instance, ends in
+"Illegal value" there (DynTableRowConverter, UnversionedValue)."""
 
-#: Kinds of keys that lookup() does not send: SPYT has no way to write the value.
 _NO_KEYS = ("uuid", "json", "yson", "decimal")
+"""Kinds of keys that lookup() does not send: SPYT has no way to write the value."""
 _TIMES = ("date", "timestamp")
-#: Names of types that Spark's cast() knows.
 _CASTABLE = frozenset(
     ("boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary")
 ).union(_TIMES)
+"""Names of types that Spark's cast() knows."""
 
 
-#: Types that SPYT reads and cannot write back: refused at the start, not in the tenth batch.
 _UNWRITABLE: Mapping[str, str] = {
     "decimal": "SPYT's sink cannot write decimals: store int64 minor units or a string",
     "uuid": "SPYT's sink sends a uuid as text, the table wants 16 bytes: declare utf8",
 }
+"""Types that SPYT reads and cannot write back: refused at the start, not in the tenth batch."""
 _NO_TIMES_INSIDE = (
     "dates and times inside lists, structs and dicts are sent as plain integers and refused by the "
     "table: declare and cast them to int64 or a string"
@@ -109,7 +109,6 @@ def unlike_key(key: Column, data_type: DataType) -> str | None:
     )
 
 
-#: By Spark type: the type of tables.py in which a new column is stored.
 _STORED: Mapping[str, str] = {
     "byte": "int8",
     "short": "int16",
@@ -124,6 +123,7 @@ _STORED: Mapping[str, str] = {
     "timestamp": "timestamp",
     "timestamp_ntz": "timestamp",
 }
+"""By Spark type: the type of tables.py in which a new column is stored."""
 
 
 def line_of_tables(name: str, data_type: DataType) -> str | None:

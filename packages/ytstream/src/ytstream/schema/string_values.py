@@ -15,8 +15,8 @@ from yt.yson.yson_types import YsonStringProxy
 
 from ..text_table import counted
 
-#: Bytes that a screen shows of a value.
 _SHOWN = 16
+"""Bytes that a screen shows of a value."""
 
 
 def is_string(value: Any) -> bool:

@@ -13,12 +13,12 @@ from .columns import Column, spelled, type_name
 if TYPE_CHECKING:  # provision and submit need no Spark
     pass
 
-#: Filled in by the tablets; the Queue Agent needs them for lag and throughput figures
-#: (YTsaurus documentation, "Queues").
 SERVICE_COLUMNS = (
     Column("$timestamp", ti.Uint64, required=False),
     Column("$cumulative_data_weight", ti.Int64, required=False),
 )
+"""Filled in by the tablets; the Queue Agent needs them for lag and throughput figures (YTsaurus
+documentation, "Queues")."""
 
 
 def table_schema(columns: Sequence[Column]) -> Any:

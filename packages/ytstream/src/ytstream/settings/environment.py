@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-#: Spark's options in place of PYSPARK_SUBMIT_ARGS: the tests make their JVMs cheaper with it.
 OWN_SUBMIT_ARGS = "YTSTREAM_SUBMIT_ARGS"
+"""Spark's options in place of PYSPARK_SUBMIT_ARGS: the tests make their JVMs cheaper with it."""
 
 
 class VariablePattern(NamedTuple):
@@ -24,7 +24,6 @@ class VariablePattern(NamedTuple):
     reason: str
 
 
-#: For what starts a minicluster of its own.
 CLUSTER = (
     VariablePattern(
         r"YT_\w+",
@@ -36,7 +35,7 @@ CLUSTER = (
         "Another source of a token for ytsaurus-client (yt/wrapper/http_helpers.py).",
     ),
 )
-#: For a JVM that runs Spark on this machine.
+"""For what starts a minicluster of its own."""
 SPARK = (
     VariablePattern(
         r"PYSPARK_\w+|SPARK_(?!LOCAL_DIRS$)\w+|MASTER",
@@ -52,7 +51,7 @@ SPARK = (
     ),
     VariablePattern(r"BASH_ENV", "Spark's start scripts are bash, which runs that file first."),
 )
-#: For a git command that names its repository: git sets these for its hooks.
+"""For a JVM that runs Spark on this machine."""
 GIT = (
     VariablePattern(
         r"GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY"
@@ -60,6 +59,7 @@ GIT = (
         "They win over the folder that git is called in.",
     ),
 )
+"""For a git command that names its repository: git sets these for its hooks."""
 
 
 def kept(shell: Mapping[str, str], *tables: tuple[VariablePattern, ...]) -> dict[str, str]:

@@ -16,13 +16,13 @@ from .validators import FLAG, PATH, TEXT, TEXTS, one_of, problems_of, rule, seco
 
 DEFAULT_CONFIG = Path("config/local.toml")
 
-#: Values of ``connector``: the runtime's own reader, writer and commit, or SPYT's.
 OWN, SPYT = "own", "spyt"
-#: Values of ``state_store``: Spark's providers of the same names.
+"""Values of ``connector``: the runtime's own reader, writer and commit, or SPYT's."""
 ROCKSDB, MEMORY = "rocksdb", "memory"
+"""Values of ``state_store``: Spark's providers of the same names."""
 
-#: A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions").
 ROWS_PER_TABLET_AND_TRANSACTION = 100_000
+"""A transaction may not touch more rows of one tablet (YTsaurus documentation, "Transactions")."""
 
 
 def _is_conf(conf: tuple[str, object]) -> bool:
@@ -78,87 +78,87 @@ _BATCH_SECONDS = seconds(0.5, 20, " (the transaction of a micro-batch does not l
 class Settings:
     """Everything that differs between clusters. Paths are Cypress paths."""
 
-    #: The cluster: name, host, `host:port` or URL.
     proxy: str = field(metadata=_PROXY_RULE)
-    #: The Cypress paths of the queues, in any order. All queues have the same columns.
+    """The cluster: name, host, `host:port` or URL."""
     queues: tuple[str, ...] = field(metadata=_PATHS)
-    #: The job's consumer: it stores how far the job has read each queue.
+    """The Cypress paths of the queues, in any order. All queues have the same columns."""
     consumer: str = field(metadata=PATH)
-    #: The folder of Spark's checkpoint. `map` and `join` keep their checkpoint on the driver's
-    #: disk: then it has an empty folder for each start.
+    """The job's consumer: it stores how far the job has read each queue."""
     checkpoint: str = field(metadata=PATH)
-    #: The job's own table that records how far it is and what each batch did.
+    """The folder of Spark's checkpoint. `map` and `join` keep their checkpoint on the driver's
+    disk: then it has an empty folder for each start."""
     ledger: str = field(metadata=PATH)
-    #: The table or folder of each output, by its name in OUTPUTS.
+    """The job's own table that records how far it is and what each batch did."""
     outputs: Mapping[str, str] = field(metadata=_NAMED_PATHS)
-    #: For a join: the reference table.
+    """The table or folder of each output, by its name in OUTPUTS."""
     reference: str | None = field(default=None, metadata=PATH)
-    #: The table, or a link to it, of each reference by its name in REFERENCES.
+    """For a join: the reference table."""
     references: Mapping[str, str] = field(default_factory=dict, metadata=_NAMED_REFERENCES)
-    #: After how many seconds a reference that is read whole is read again.
+    """The table, or a link to it, of each reference by its name in REFERENCES."""
     reference_refresh: float = field(default=3600.0, metadata=seconds(1, 7 * 24 * 3600))
-    #: How many MiB of rows an executor keeps of references that `make reference` has built. Nobody
-    #: writes to these tables, so the rows stay true. 0 keeps none.
+    """After how many seconds a reference that is read whole is read again."""
     reference_cache_mb: int = field(default=64, metadata=whole(0, 65_536))
-    #: Whether `YT_PROXY` may name another address of this machine. true in `local.toml`.
+    """How many MiB of rows an executor keeps of references that `make reference` has built. Nobody
+    writes to these tables, so the rows stay true. 0 keeps none."""
     allow_env_proxy: bool = field(default=False, metadata=FLAG)
-    #: Whether `provision` creates missing queues. true in `local.toml`.
+    """Whether `YT_PROXY` may name another address of this machine. true in `local.toml`."""
     create_queues: bool = field(default=False, metadata=FLAG)
-    #: Where a new consumer begins. It has no effect on queues that the job has read before.
+    """Whether `provision` creates missing queues. true in `local.toml`."""
     start_from: str = field(default="earliest", metadata=one_of("earliest", "latest"))
-    #: What to do if rows were trimmed before the job read them: stop, or skip them.
+    """Where a new consumer begins. It has no effect on queues that the job has read before."""
     on_data_loss: str = field(default="fail", metadata=one_of("fail", "skip"))
-    #: How often a micro-batch starts. With `connector = "own"` the next one starts at once while
-    #: more rows wait than a batch may read.
+    """What to do if rows were trimmed before the job read them: stop, or skip them."""
     trigger_seconds: float = field(default=5.0, metadata=_TRIGGER)
-    #: The most rows of each queue tablet in one micro-batch.
+    """How often a micro-batch starts. With `connector = "own"` the next one starts at once while
+    more rows wait than a batch may read."""
     max_rows_per_partition: int = field(default=20_000, metadata=whole(1, 10_000_000))
-    #: How long a micro-batch should take. Each batch then reads as many rows as that takes, up to
-    #: `max_rows_per_partition`. The first start begins with 1,000 rows of each tablet, a later one
-    #: where the last batch was. Needs `connector = "own"`. Without it, each batch reads all waiting
-    #: rows up to the limit.
+    """The most rows of each queue tablet in one micro-batch."""
     batch_seconds: float | None = field(default=None, metadata=_BATCH_SECONDS)
-    #: How many rows one write request brings to one tablet. Without it, the runtime computes it
-    #: from the number of tablets.
+    """How long a micro-batch should take. Each batch then reads as many rows as that takes, up to
+    `max_rows_per_partition`. The first start begins with 1,000 rows of each tablet, a later one
+    where the last batch was. Needs `connector = "own"`. Without it, each batch reads all waiting
+    rows up to the limit."""
     dyn_batch_size: int | None = field(
         default=None, metadata=whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
     )
-    #: What reads, writes and moves the consumer: "own" is ytstream's Java, compiled where the job
-    #: runs. "spyt" uses SPYT's classes.
+    """How many rows one write request brings to one tablet. Without it, the runtime computes it
+    from the number of tablets."""
     connector: str = field(default=OWN, metadata=one_of(OWN, SPYT))
-    #: For jobs with state: "rocksdb" keeps it on the executors' disks, "memory" in their heaps. A
-    #: new job uses "rocksdb". A job that has state stays with the store that wrote it.
+    """What reads, writes and moves the consumer: "own" is ytstream's Java, compiled where the job
+    runs. "spyt" uses SPYT's classes."""
     state_store: str | None = field(default=None, metadata=one_of(ROCKSDB, MEMORY))
-    #: The job restarts a query that finishes no batch for this long although rows wait.
+    """For jobs with state: "rocksdb" keeps it on the executors' disks, "memory" in their heaps. A
+    new job uses "rocksdb". A job that has state stays with the store that wrote it."""
     stall_seconds: float = field(default=600.0, metadata=seconds(60, 24 * 3600))
-    #: The account that pays for new tables. By default that of the parent folder.
+    """The job restarts a query that finishes no batch for this long although rows wait."""
     account: str | None = field(default=None, metadata=TEXT)
-    #: The tablet cells that serve new tables. By default those of the parent folder.
+    """The account that pays for new tables. By default that of the parent folder."""
     tablet_cell_bundle: str | None = field(default=None, metadata=TEXT)
-    #: Where new tables are stored, such as "ssd_blobs". By default as the parent folder says.
+    """The tablet cells that serve new tables. By default those of the parent folder."""
     medium: str | None = field(default=None, metadata=TEXT)
-    #: After how many milliseconds rows of dynamic outputs may be removed. Without it, never.
+    """Where new tables are stored, such as "ssd_blobs". By default as the parent folder says."""
     output_retention: int | None = field(default=None, metadata=whole(1_000, 10**13))
-    #: The scheduler pool of driver and executors.
+    """After how many milliseconds rows of dynamic outputs may be removed. Without it, never."""
     pool: str | None = field(default=None, metadata=TEXT)
-    #: The role of the RPC proxies that the job uses.
+    """The scheduler pool of driver and executors."""
     proxy_role: str | None = field(default=None, metadata=TEXT)
-    #: The SPYT release on the cluster. By default the one that this runtime was tested with.
+    """The role of the RPC proxies that the job uses."""
     spyt_version: str = field(default="2.11.2", metadata=TEXT)
-    #: The address of `docs/operations.md` on the web. Alerts and the operation link to it.
+    """The SPYT release on the cluster. By default the one that this runtime was tested with."""
     runbook_url: str | None = field(default=None, metadata=_URL)
-    #: Problems that you have checked and want to ignore, by name: see below.
+    """The address of `docs/operations.md` on the web. Alerts and the operation link to it."""
     accept: tuple[str, ...] = field(default=(), metadata=TEXTS)
-    #: The part of a micro-batch's rows that may be rejected. If there are more (and more than 20),
-    #: the job ends. Late rows count as well, unless job.py has `late="reject"`.
+    """Problems that you have checked and want to ignore, by name: see below."""
     reject_limit: float = field(default=0.5, metadata=_PART)
-    #: With `late="reject"` in job.py: the part of a micro-batch's rows that may be late. If there
-    #: are more (and more than 20), the job ends. Without it, there is no limit.
+    """The part of a micro-batch's rows that may be rejected. If there are more (and more than 20),
+    the job ends. Late rows count as well, unless job.py has `late="reject"`."""
     late_limit: float | None = field(default=None, metadata=_PART)
-    #: Your own Spark settings. Settings that the guarantee needs are an error.
+    """With `late="reject"` in job.py: the part of a micro-batch's rows that may be late. If there
+    are more (and more than 20), the job ends. Without it, there is no limit."""
     spark: Mapping[str, Any] = field(default_factory=dict, metadata=_CONFS)
-    #: How `make submit` starts the job: see below.
+    """Your own Spark settings. Settings that the guarantee needs are an error."""
     submit: SubmitSection = field(default_factory=SubmitSection, metadata=_SUBMIT)
+    """How `make submit` starts the job: see below."""
 
     @property
     def spark_confs(self) -> dict[str, str]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 
-#: Spark's load-spark-env.sh and SPYT's spark-env.sh expand paths without quotes; a class path ends
-#: at ":", a list at ","; a URI means something by "#", "%" and "+"; Java in an ASCII locale knows
-#: no other letters.
 _PLAIN = re.compile(r"[A-Za-z0-9_./-]+")
+"""Spark's load-spark-env.sh and SPYT's spark-env.sh expand paths without quotes; a class path ends
+at ":", a list at ","; a URI means something by "#", "%" and "+"; Java in an ASCII locale knows no
+other letters."""
 
 
 def plain(path: Path) -> Path:

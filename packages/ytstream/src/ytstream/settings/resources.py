@@ -12,15 +12,14 @@ from .job_settings import Settings
 from .spark_conf import EXECUTOR_OVERHEAD, SIZES, STATE_MEMORY
 from .submit_section import MEMORY
 
-#: Spark adds this part of the memory to a process' limit, and at least so many MiB; the driver of a
-#: Python job gets more (YTsaurusOperationManager, NON_JVM_MEMORY_OVERHEAD_FACTOR).
 _DRIVERS_PART, _EXECUTORS_PART, _LEAST_MIB = 0.4, 0.1, 384
-#: What the states of an executor share in RocksDB if [spark] does not say (Spark, RocksDBConf).
+"""Spark adds this part of the memory to a process' limit, and at least so many MiB; the driver of a
+Python job gets more (YTsaurusOperationManager, NON_JVM_MEMORY_OVERHEAD_FACTOR)."""
 _STATE_MIB = 500
+"""What the states of an executor share in RocksDB if [spark] does not say (Spark, RocksDBConf)."""
 _MEMORY = ('an amount of memory such as "4g" or "1500m"', MEMORY)
 _COUNT = ("a whole number from 1", re.compile(r"[1-9]\d{0,3}"))
 _MIB = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
-#: The words of spark-submit that set one of the sizes.
 _WORDS = {
     "--driver-cores": "driver_cores",
     "--driver-memory": "driver_memory",
@@ -28,6 +27,7 @@ _WORDS = {
     "--executor-cores": "executor_cores",
     "--executor-memory": "executor_memory",
 }
+"""The words of spark-submit that set one of the sizes."""
 
 
 class SourcedValue(NamedTuple):

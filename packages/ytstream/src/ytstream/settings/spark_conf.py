@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from .job_rules import RULES
 
-#: What SPYT looks for where [spark] names no other path: the global
-#: configuration, the releases, the Spark distributions.
 SPYT_CONF, SPYT_RELEASES = "//home/spark/conf/global", "//home/spark/conf"
+"""What SPYT looks for where [spark] names no other path: the global configuration, the releases,
+the Spark distributions."""
 SPARK_DISTRIBUTIONS = "//home/spark/distrib"
 
 
@@ -36,23 +36,20 @@ _CONF = RULES["conf"]
 COMMON = _listed(_CONF["common"])
 STATELESS = _listed(_CONF["stateless"])
 STATEFUL = _listed(_CONF["stateful"])
-#: By guarantee.
 GUARANTEES: Mapping[str, Sequence[Conf]] = {
     name: _listed(entries) for name, entries in _CONF["guarantee"].items()
 }
-#: By ``state_store``, for jobs with state.
+"""By guarantee."""
 STATE_STORES: Mapping[str, Sequence[Conf]] = {
     name: _listed(entries) for name, entries in _CONF["state_store"].items()
 }
-#: A driver that this process starts, on this machine.
+"""By ``state_store``, for jobs with state."""
 LOCAL = _listed(_CONF["local"])
-#: Given to spark-submit in addition to the session's.
+"""A driver that this process starts, on this machine."""
 SUBMIT = _listed(_CONF["submit"])
-#: What every JVM is started with.
+"""Given to spark-submit in addition to the session's."""
 COLLECTOR = next(conf.value for conf in SUBMIT if conf.key == "spark.driver.defaultJavaOptions")
-#: What driver and executors get; a user may write each under [submit] or under [spark]. The
-#: defaults are SPYT's (its spark-defaults.conf), but for the driver's memory: the limit of a driver
-#: with 1g is 1.4 GiB, the Python beside the JVM included, and public streaming jobs ran into it.
+"""What every JVM is started with."""
 SIZES = (
     ResourceConf("driver_cores", "spark.driver.cores", "1"),
     ResourceConf("driver_memory", "spark.driver.memory", "2g"),
@@ -60,30 +57,33 @@ SIZES = (
     ResourceConf("executor_cores", "spark.executor.cores", "1"),
     ResourceConf("executor_memory", "spark.executor.memory", "4g"),
 )
-#: Options of SPYT's reader, one for each queue.
+"""What driver and executors get; a user may write each under [submit] or under [spark]. The
+defaults are SPYT's (its spark-defaults.conf), but for the driver's memory: the limit of a driver
+with 1g is 1.4 GiB, the Python beside the JVM included, and public streaming jobs ran into it."""
 READER = _listed(_CONF["reader"])
-#: Options of the query, by whether it has state.
+"""Options of SPYT's reader, one for each queue."""
 WRITER: Mapping[bool, Sequence[Conf]] = {
     True: _listed(_CONF["writer_stateful"]),
     False: _listed(_CONF["writer_stateless"]),
 }
-#: Parameters of SPYT's sink, for each micro-batch.
+"""Options of the query, by whether it has state."""
 SINK = _listed(_CONF["sink"])
+"""Parameters of SPYT's sink, for each micro-batch."""
 
 
-#: What a user may give under [spark] although the job has a value for it.
 STATE_MEMORY = "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB"
+"""What a user may give under [spark] although the job has a value for it."""
 EXECUTOR_OVERHEAD = "spark.executor.memoryOverhead"
 TUNABLE = {STATE_MEMORY, EXECUTOR_OVERHEAD}
 
-#: Prefixes under which SPYT reads one setting (SparkConfYsonable, config/package.scala); the first
-#: wins over the others.
 ALIASES = ("spark.ytsaurus.", "spark.yt.", "spark.hadoop.yt.")
-#: Settings that would undo the job's own, and where secrets would be readable.
+"""Prefixes under which SPYT reads one setting (SparkConfYsonable, config/package.scala); the first
+wins over the others."""
 _NEVER = (
     "spark.master", "spark.app.name", "spark.submit.", "spark.sql.streaming.unsupported",
     "spark.sql.streaming.internal.",
 )  # fmt: skip
+"""Settings that would undo the job's own, and where secrets would be readable."""
 _SECRET = ("token", "secret", "password")
 
 

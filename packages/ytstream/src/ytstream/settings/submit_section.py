@@ -8,8 +8,8 @@ from typing import Any
 from .addresses import is_path
 from .validators import PATH, TEXT, Rule, is_text, rule, seconds, whole
 
-#: Permissions on an operation (YTsaurus documentation, "Operations: access control").
 _PERMISSIONS = {"read", "manage", "administer"}
+"""Permissions on an operation (YTsaurus documentation, "Operations: access control")."""
 
 
 def _is_entry(entry: object) -> bool:
@@ -31,8 +31,8 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, str | int | float)
 
 
-#: As Spark writes it; SPYT reads no fractions.
 MEMORY = re.compile(r"([1-9]\d*)([kmgt])b?", re.IGNORECASE)
+"""As Spark writes it; SPYT reads no fractions."""
 _MEMORY = rule(
     'an amount of memory such as "4g" or "1500m"',
     lambda value: isinstance(value, str) and MEMORY.fullmatch(value) is not None,
@@ -65,40 +65,41 @@ _CORES: Rule = whole(1, 256)
 class SubmitSection:
     """How `submit` starts the job. None: the cluster's defaults, else SPYT's."""
 
-    #: Cores of the driver.
     driver_cores: int | None = field(default=None, metadata=_CORES)
-    #: Memory of the driver.
+    """Cores of the driver."""
     driver_memory: str | None = field(default=None, metadata=_MEMORY)
-    #: How many executors the job has.
+    """Memory of the driver."""
     executors: int | None = field(default=None, metadata=whole(1, 1_000))
-    #: Cores of each executor.
+    """How many executors the job has."""
     executor_cores: int | None = field(default=None, metadata=_CORES)
-    #: Memory of each executor.
+    """Cores of each executor."""
     executor_memory: str | None = field(default=None, metadata=_MEMORY)
-    #: The Python of driver and executors, on the nodes, in the image, or in the archive as
-    #: "./environment/bin/python".
+    """Memory of each executor."""
     python: str = field(default="python3", metadata=TEXT)
-    #: Java's folder on the nodes. By default `/opt/jdk` and the version of the Java that submits.
+    """The Python of driver and executors, on the nodes, in the image, or in the archive as
+    "./environment/bin/python"."""
     java: str | None = field(default=None, metadata=TEXT)
-    #: A Docker image for driver and executors, on clusters that run images.
+    """Java's folder on the nodes. By default `/opt/jdk` and the version of the Java that submits.
+    """
     image: str | None = field(default=None, metadata=TEXT)
-    #: An archive with a Python environment, unpacked as `./environment`.
+    """A Docker image for driver and executors, on clusters that run images."""
     archive: str | None = field(default=None, metadata=_ARCHIVE)
-    #: The alias of the driver's operation. By default `*` and the path of the ledger.
+    """An archive with a Python environment, unpacked as `./environment`."""
     alias: str | None = field(default=None, metadata=_ALIAS)
-    #: The title of the driver's operation.
+    """The alias of the driver's operation. By default `*` and the path of the ledger."""
     title: str | None = field(default=None, metadata=TEXT)
-    #: Annotations of the driver's operation, for your own tools.
+    """The title of the driver's operation."""
     annotations: Mapping[str, Any] = field(default_factory=dict, metadata=_ANNOTATIONS)
-    #: Who may read and manage the operations.
+    """Annotations of the driver's operation, for your own tools."""
     acl: tuple[Mapping[str, Any], ...] = field(default=(), metadata=_ACL)
-    #: A table that YTsaurus fills with the driver's stderr when the operation ends.
+    """Who may read and manage the operations."""
     stderr_table: str | None = field(default=None, metadata=PATH)
-    #: How long `submit` waits for the first batch before it ends what it has started.
+    """A table that YTsaurus fills with the driver's stderr when the operation ends."""
     wait_seconds: float = field(default=900.0, metadata=seconds(10, 24 * 3600))
-    #: With `REPLACE=1`: how long the old version may take to end, and the new one to complete a
-    #: batch, before `submit` rolls back.
+    """How long `submit` waits for the first batch before it ends what it has started."""
     replace_seconds: float = field(default=600.0, metadata=seconds(10, 24 * 3600))
+    """With `REPLACE=1`: how long the old version may take to end, and the new one to complete a
+    batch, before `submit` rolls back."""
 
     @property
     def brings_packages(self) -> bool:

@@ -23,8 +23,8 @@ class MergedToml:
     """The keys of a file and of those that it extends."""
 
     values: dict[str, Any]
-    #: A key, below its tables and joined to them by dots -> the file that gives it.
     origins: Mapping[str, Path] = field(default_factory=dict)
+    """A key, below its tables and joined to them by dots -> the file that gives it."""
 
 
 def read(path: Path, before: tuple[Path, ...] = ()) -> MergedToml:

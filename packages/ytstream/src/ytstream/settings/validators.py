@@ -7,8 +7,8 @@ from typing import Any
 
 from .addresses import is_path
 
-#: The metadata of a field: what is wanted, in words and as a function.
 Rule = Mapping[str, Any]
+"""The metadata of a field: what is wanted, in words and as a function."""
 
 
 def rule(wanted: str, is_good: Callable[[Any], bool]) -> Rule:

@@ -17,17 +17,17 @@ from pyspark.errors import PySparkRuntimeError
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 
-#: A connection breaks a moment before the process has ended.
 _LAST_SECONDS = 5.0
-#: How long the JVM gets to pass on the last lines of this process, which spark-submit pipes.
+"""A connection breaks a moment before the process has ended."""
 _PIPE_SECONDS = 1.0
-#: The name of the thread in which a session closes.
+"""How long the JVM gets to pass on the last lines of this process, which spark-submit pipes."""
 CLOSING = "closing Spark"
-#: What to do where libraries cannot be loaded.
+"""The name of the thread in which a session closes."""
 OTHER_FOLDER = (
     "name a folder on a file system that is not mounted noexec, in the environment: "
     "JAVA_TOOL_OPTIONS=-Djava.io.tmpdir=FOLDER (Java does not read TMPDIR on Linux)"
 )
+"""What to do where libraries cannot be loaded."""
 _REMEDY = "start again: nothing that was committed is lost; what the JVM itself said is above"
 
 

@@ -19,8 +19,8 @@ from pyspark.errors import PySparkException
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 
-#: What Java says of the two, in a trace of any depth.
 _FULL = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT)))
+"""What Java says of the two, in a trace of any depth."""
 
 
 def made_folder() -> TemporaryDirectory[str]:

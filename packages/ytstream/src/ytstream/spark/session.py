@@ -32,10 +32,11 @@ from .jvm_process import ended_by_interrupt, explained_jvm, within
 from .node_packages import verify_packages
 from .spark_errors import cause, explained_spark
 
-#: How long Spark may take to close.
 CLOSE_SECONDS = 30.0
-#: The zone of the session and of Python (job_rules.toml): results do not depend on the machine's.
+"""How long Spark may take to close."""
 ZONE = "UTC"
+"""The zone of the session and of Python (job_rules.toml): results do not depend on the machine's.
+"""
 STARTING = f"ytstream {__version__}: starting Spark with SPYT (10 to 20 s)"
 
 

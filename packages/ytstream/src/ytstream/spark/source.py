@@ -11,8 +11,8 @@ from ..connector.transform_plan import observed_name
 from ..job import JobContext
 from ..settings import spark_conf
 
-#: The position under names of the runtime's own, for jobs that reject rows.
 INNER_POSITION = {name: f"__ytstream_{name}" for name in POSITION}
+"""The position under names of the runtime's own, for jobs that reject rows."""
 
 
 def events(spark: SparkSession, context: JobContext) -> DataFrame:

@@ -15,45 +15,45 @@ from ..guarantees.transactional import FENCED
 from . import state_damage
 from .jvm_process import OTHER_FOLDER, explained_jvm
 
-#: What YTsaurus says of a value above 16 MiB (client/table_client/unversioned_row.cpp,
-#: ValidateDynamicValue).
 _TOO_LONG = " is too long for dynamic data"
-#: What the connector says of contributions that a column cannot hold together (Totals.java).
+"""What YTsaurus says of a value above 16 MiB (client/table_client/unversioned_row.cpp,
+ValidateDynamicValue)."""
 _TOO_LARGE = " is beyond 64 bits"
-#: Parts of messages that no restart ends, since the same row, plan or schema fails again; Spark's
-#: error conditions ("[CAST_INVALID_INPUT] ...") among them.
+"""What the connector says of contributions that a column cannot hold together (Totals.java)."""
 _FATAL = (
     "[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE",
     "[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range",
     "Cannot find Spark field", "Cannot find YT columns", "cannot have null value",
     "Required column", "[USER_RAISED_EXCEPTION]", "json_of: ", _TOO_LONG, _TOO_LARGE,
 )  # fmt: skip
+"""Parts of messages that no restart ends, since the same row, plan or schema fails again; Spark's
+error conditions ("[CAST_INVALID_INPUT] ...") among them."""
 
-#: What Java says of a native library that it cannot load, first and later.
 _NATIVE = (
     "UnsatisfiedLinkError", "failed to map segment from shared object",
     "Could not initialize class org.xerial.snappy", "Could not initialize class org.rocksdb",
     "Could not initialize class com.github.luben.zstd",
 )  # fmt: skip
+"""What Java says of a native library that it cannot load, first and later."""
 
-#: What Java says of a class of the job's own connector that an executor has not got.
 _NO_JAR = re.compile(r"(ClassNotFoundException: |NoClassDefFoundError: )ytstream[./]\w+")
+"""What Java says of a class of the job's own connector that an executor has not got."""
 
-#: Frames of SPYT's client.
 _CLIENT = re.compile(r"^\s*at (?:[\w.]+/)?(?:tech\.ytsaurus|io\.netty)\.", re.MULTILINE)
-#: In a trace: connections between driver, executors and Python workers.
+"""Frames of SPYT's client."""
 _CONNECTIONS_OF_SPARK = (
     "at org.apache.spark.network.", "Python worker exited", "Python worker failed to connect",
 )  # fmt: skip
+"""In a trace: connections between driver, executors and Python workers."""
 
-#: What Python and PySpark say of a package that a worker lacks or has in another version.
 _MISSING = ("ModuleNotFoundError", "must be installed")
+"""What Python and PySpark say of a package that a worker lacks or has in another version."""
 
-#: The frames' lines are indented, the exception's is not.
 _PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\):\n(?:(?: .*)?\n)*(\S.*)")
+"""The frames' lines are indented, the exception's is not."""
 
-#: Its cause is a java.io.EOFException, which says nothing.
 _CRASH = re.compile(r"Python worker exited unexpectedly.*")
+"""Its cause is a java.io.EOFException, which says nothing."""
 
 
 @contextmanager

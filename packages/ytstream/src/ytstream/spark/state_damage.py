@@ -11,8 +11,6 @@ from ..connector.java_trace import bottom
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 
-#: Spark's conditions for a state that another transform() made. No retry and no older version of
-#: the state helps.
 _OTHER_SCHEMA = (
     "[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", "[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
     "[STATE_STORE_KEY_ROW_FORMAT_VALIDATION_FAILURE", "[STATE_STORE_INVALID_CONFIG_AFTER_RESTART",
@@ -21,7 +19,8 @@ _OTHER_SCHEMA = (
     "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH", "[STATE_STORE_STATE_SCHEMA_FILES_THRESHOLD_EXCEEDED",
     "[STATE_STORE_VALUE_SCHEMA_EVOLUTION_THRESHOLD_EXCEEDED",
 )  # fmt: skip
-#: Spark's conditions for a file that is gone or malformed. Spark 3.5 has some of them as texts.
+"""Spark's conditions for a state that another transform() made. No retry and no older version of
+the state helps."""
 _MALFORMED = (
     "[CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED",
     *(
@@ -33,13 +32,12 @@ _MALFORMED = (
     ),
     "Error reading delta file", "Error reading snapshot file", "Error reading streaming state file",
 )  # fmt: skip
-#: Frames of Spark 3.5 and 4 that read a state, where the condition is not known.
+"""Spark's conditions for a file that is gone or malformed. Spark 3.5 has some of them as texts."""
 _LOADS = re.compile(
     r"at org\.apache\.spark\.sql\.execution\.streaming\.state\."
     r"(?:RocksDB|HDFSBackedStateStore|StateStoreChangelog|StateSchemaCompatibilityChecker)"
 )
-#: What the innermost exception says of bytes that are not those that were written: LZ4 of
-#: changelogs and deltas, zip files of snapshots, RocksDB's own checksums, and JSON.
+"""Frames of Spark 3.5 and 4 that read a state, where the condition is not known."""
 _BYTES = re.compile(
     r"Stream is corrupted|Stream ended prematurely|java\.io\.EOFException|"
     r"java\.io\.FileNotFoundException|java\.util\.zip\.|checksum mismatch|Corruption: |"
@@ -47,6 +45,8 @@ _BYTES = re.compile(
     # An empty zip file has not this file, which is in every snapshot (RocksDBCheckpointMetadata).
     r"NoSuchFileException: .*/workingDir-[^/]*/metadata"
 )
+"""What the innermost exception says of bytes that are not those that were written: LZ4 of
+changelogs and deltas, zip files of snapshots, RocksDB's own checksums, and JSON."""
 _FILE = re.compile(r"(?:yt:)?/*(/[^\s:,'\"]+/state/\d+/\d+/[^\s:,'\"]+)")
 _STORE = re.compile(r"opId=(\d+), ?partId=(\d+)|operatorId=(\d+), partitionId=(\d+)")
 _IN_FOLDER = re.compile(r"/state/(\d+)/(\d+)/")
@@ -57,12 +57,12 @@ class StateDamage:
     """What is damaged, as far as Spark's exception tells."""
 
     said: str
-    #: The damaged file.
     file: str = ""
-    #: The numbers of the operator and of the partition.
+    """The damaged file."""
     partition: tuple[str, str] | None = None
-    #: Whether the files are sound, and of another transform().
+    """The numbers of the operator and of the partition."""
     is_of_schema: bool = False
+    """Whether the files are sound, and of another transform()."""
 
     @property
     def where(self) -> str:

@@ -5,17 +5,17 @@ from typing import Any
 
 from ..log import GrowthThresholds
 
-#: How many rows the state has, by Spark's own count: a metric of each operator with state (Spark,
-#: StateStoreWriter).
 ROWS = "numTotalStateRows"
-#: What it takes: metrics of the same operators.
+"""How many rows the state has, by Spark's own count: a metric of each operator with state (Spark,
+StateStoreWriter)."""
 MEMORY = "stateMemory"
+"""What it takes: metrics of the same operators."""
 TIMES: Sequence[str] = ("allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs")
-#: The bytes of the files of RocksDB: a metric of its own (Spark, RocksDBStateStoreProvider).
 FILES = "rocksdbSstFileSize"
+"""The bytes of the files of RocksDB: a metric of its own (Spark, RocksDBStateStoreProvider)."""
 METRICS: Sequence[str] = (ROWS, MEMORY, FILES, *TIMES)
-#: Operators whose state is ids that came by, and no rows to come (Spark, statefulOperators).
 _IDS = "dedupe"
+"""Operators whose state is ids that came by, and no rows to come (Spark, statefulOperators)."""
 
 
 def keys_of(progress: Mapping[str, Any]) -> int | None:

@@ -13,8 +13,8 @@ from yt.common import YtError
 
 from ..cluster.client import Client
 
-#: In the zip file of a snapshot (Spark, RocksDBFileManager): which files in SSTs it needs.
 _METADATA = "metadata"
+"""In the zip file of a snapshot (Spark, RocksDBFileManager): which files in SSTs it needs."""
 
 
 @dataclass
@@ -23,8 +23,8 @@ class StateReader:
 
     client: Client
     jvm: Any
-    #: What was wrong, by file; empty for a sound one.
     found: dict[str, str] = field(default_factory=dict)
+    """What was wrong, by file; empty for a sound one."""
 
     def is_sound(self, path: str) -> bool:
         """Return whether Spark could read the file."""
