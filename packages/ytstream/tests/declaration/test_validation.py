@@ -318,6 +318,8 @@ def test_totals_have_a_key_and_functions_only(outputs: list[Column], said: str) 
 
 def test_only_outputs_have_totals() -> None:
     assert "QUEUE has columns with aggregate=" in _refused(_job(queue=[PLAIN, BIDS]))
+    text = _refused(_job(references={"totals": [KEY, BIDS]}))
+    assert "REFERENCES['totals'] has columns with aggregate=" in text
 
 
 def test_totals_need_the_transaction() -> None:

@@ -65,6 +65,18 @@ def test_any_other_table_does_not(found: Mapping[str, Any], said: str) -> None:
     assert said in "; ".join(references.unfit(COLUMNS, found))
 
 
+def test_a_static_table_fits_as_far_as_it_is_read_whole() -> None:
+    static = _found(dynamic=False, row_count=1_000)
+    assert [*references.unreadable(COLUMNS, static, 1_000)] == []
+    (said,) = references.unreadable(COLUMNS, static, 999)
+    assert "it is static and has 1000 rows, and at most reference_rows = 999 are read" in said
+    lacks = {**static, "schema": _schema(lambda c: c.pop())}
+    (said,) = references.unreadable(COLUMNS, lacks, 1_000)
+    assert "column seller: the table lacks it" in said
+    unmounted = _found(tablet_state="unmounted")
+    assert [*references.unreadable(COLUMNS, unmounted, 1_000)] == ["it is unmounted"]
+
+
 def _with_reference(context: JobContext, path: str) -> JobContext:
     job = replace(context.job, references={"auctions": AUCTIONS})
     settings = replace(context.settings, references={"auctions": path})
@@ -104,5 +116,9 @@ def test_a_moment_is_kept_for_min_data_ttl_and_by_a_frozen_table_since_it_was_bu
     assert "it keeps its rows for 1800 s" in lost(3_600)
     assert lost(3_600, tablet_state="frozen") == ""
     assert lost(9_000, tablet_state="frozen") == "it was built later"
+    written = datetime.fromtimestamp(int(time.time()) - 600, UTC).isoformat()
+    static = {"dynamic": False, "modification_time": written}
+    assert lost(500, **static) == ""
+    assert lost(700, **static) == "it is static, and was written to later"
     mark = built_reference.mark(2**62, "//static", ("auction",))
     assert lost(60, **{built_reference.MARK: mark}) == "it was built later"

@@ -78,6 +78,31 @@ def test_the_rows_are_computed_once_and_freed(stream: Stream) -> None:
     assert newer.storageLevel.useMemory
 
 
+def test_a_static_table_is_read_as_it_is(stream: Stream) -> None:
+    path, client = f"{stream.settings.ledger}-static", stream.client
+    columns = [
+        Column("code", "utf8", key=True), Column("at", "timestamp"), Column("rank", "uint32"),
+    ]  # fmt: skip
+    types = {"code": "utf8", "other": "any", "rank": "uint32", "at": "timestamp"}
+    schema = [{"name": name, "type": kind} for name, kind in types.items()]
+    client.create("table", path, attributes={"schema": schema})
+    rows = [
+        {"code": "ы", "other": {"a": [1]}, "rank": 4_000_000_000, "at": 1_700_000_000_000_000},
+        {"code": "b", "other": None, "rank": None, "at": None},
+    ]
+    client.write_table(path, rows)
+    stream.configure(reference=path)
+    found = _read(stream, resolved("REFERENCE", columns), most_rows=2)
+    assert found.dtypes == [("code", "string"), ("at", "timestamp"), ("rank", "bigint")]
+    read = found.selectExpr("code", "unix_micros(at)", "rank").collect()
+    assert {(*row,) for row in read} == {(row["code"], row["at"], row["rank"]) for row in rows}
+    text = refusal(lambda: _read(stream, resolved("REFERENCE", columns), most_rows=1))
+    assert f"the reference {path} has more than 1 rows" in text
+    client.write_table(f"<append=%true>{path}", rows[:1])
+    text = refusal(lambda: _read(stream, resolved("REFERENCE", columns)))
+    assert "has 1 keys (code) more than once, for example ('ы')" in text
+
+
 def test_a_row_without_a_key_is_said_and_does_no_harm(
     stream: Stream, caplog: pytest.LogCaptureFixture
 ) -> None:

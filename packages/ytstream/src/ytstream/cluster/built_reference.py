@@ -35,8 +35,12 @@ def earliest(found: Mapping[str, Any]) -> int:
     """
     if built := found.get(MARK):
         return int(built[TIMESTAMP])
-    created = datetime.fromisoformat(str(found["creation_time"])).astimezone(UTC)
-    return (int(created.timestamp()) + 1) << 30
+    return end_of(str(found["creation_time"]))
+
+
+def end_of(time: str) -> int:
+    """Return the timestamp of the cluster's at which the second of a node's time is over."""
+    return (int(datetime.fromisoformat(time).astimezone(UTC).timestamp()) + 1) << 30
 
 
 def is_frozen(found: Mapping[str, Any]) -> bool:

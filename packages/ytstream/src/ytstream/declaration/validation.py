@@ -137,7 +137,9 @@ def _of_references(job: Job) -> Iterator[str]:
 
 def _of_totals(job: Job) -> Iterator[str]:
     """Yield what is wrong with `aggregate=`, apart from what columns.py refuses."""
-    for name, columns in (("QUEUE", job.queue_columns), ("REFERENCE", job.reference_columns)):
+    read = {"QUEUE": job.queue_columns, "REFERENCE": job.reference_columns}
+    read |= {f"REFERENCES[{name!r}]": columns for name, columns in job.lookup_columns.items()}
+    for name, columns in read.items():
         if is_totals(columns):
             yield f"{name} has columns with aggregate=, which only OUTPUTS may have"
     for name in job.totals:

@@ -262,7 +262,8 @@ def _references(context: JobContext) -> Iterator[Discrepancy]:
             yield Discrepancy(label, "is unmounted", "mounted", mount)
         else:
             remedy = f"correct REFERENCES[{name!r}] in tables.py, or the table"
-            yield from (Discrepancy(label, one, remedy) for one in references.unfit(columns, found))
+            unfit = references.unreadable(columns, found, job.reference_rows)
+            yield from (Discrepancy(label, one, remedy) for one in unfit)
 
 
 def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) -> DeclaredObject:

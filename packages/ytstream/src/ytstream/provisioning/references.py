@@ -12,8 +12,27 @@ from ..schema.table_schema import unlike
 
 ASKED = (
     "id", "type", "dynamic", "schema", "tablet_state", "min_data_ttl", "merge_rows_on_flush",
+    "row_count",
 )  # fmt: skip
-"""What `unfit` has to know of a table."""
+"""What `unfit` and `unreadable` have to know of a table."""
+
+
+def unreadable(
+    columns: Sequence[Column], found: Mapping[str, Any], most_rows: int
+) -> Iterator[str]:
+    """Yield why lookup() cannot read a table with these attributes; ``most_rows`` are read whole.
+
+    Whatever fits a lookup by key can be read whole. Of a static table that is the only way.
+    """
+    if found.get("type", "table") != "table" or found.get("dynamic"):
+        yield from unfit(columns, found)
+        return
+    if (rows := int(found.get("row_count", 0))) > most_rows:
+        yield (
+            f"it is static and has {rows} rows, and at most reference_rows = {most_rows} are read "
+            "whole: `make reference` makes a table of it in which keys are looked up"
+        )
+    yield from unlike(columns, found["schema"])
 
 
 def unfit(columns: Sequence[Column], found: Mapping[str, Any]) -> Iterator[str]:
@@ -40,7 +59,7 @@ def unfit(columns: Sequence[Column], found: Mapping[str, Any]) -> Iterator[str]:
         yield "merge_rows_on_flush is on: reads at a timestamp are inconsistent"
 
 
-KEPT_BY = (*built_reference.ASKED, "min_data_ttl")
+KEPT_BY = (*built_reference.ASKED, "min_data_ttl", "dynamic", "modification_time")
 """What `lost` has to know of a table."""
 _MIN_DATA_TTL = 1_800_000
 """How many milliseconds a table keeps what was overwritten, unless its attribute says otherwise."""
@@ -56,6 +75,9 @@ def lost(found: Mapping[str, Any], timestamp: int) -> str:
     """
     if timestamp < built_reference.earliest(found):
         return "it was built later"
+    if not found.get("dynamic", True):
+        changed = built_reference.end_of(str(found["modification_time"]))
+        return "it is static, and was written to later" if timestamp < changed else ""
     kept = int(found.get("min_data_ttl", _MIN_DATA_TTL)) / 1000
     age = time.time() - (timestamp >> _SECONDS_BIT)
     if str(found.get("tablet_state")) != "frozen" and age > kept:

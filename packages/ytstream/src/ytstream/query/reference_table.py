@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from yt.wrapper import TablePath
 
 from ..cluster.client import Client
 from ..errors import JobError
@@ -77,10 +78,8 @@ def read_at(
             f"leave those columns out, or store them as one of {', '.join(_TYPES)}",
             code=ErrorCode.REFERENCE,
         )
-    names = ", ".join(f"[{column}]" for column in kinds)
     before = _verified(client, path, columns, name)
-    query = f"{names} from [{path}] limit {most_rows + 1}"
-    found = list(client.select_rows(query, timestamp=timestamp))
+    found = _rows(client, path, [*kinds], most_rows + 1, timestamp)
     if _verified(client, path, columns, name) != before:
         raise JobError(
             f"the reference {path} was recreated while it was read",
@@ -99,6 +98,17 @@ def read_at(
     schema = ", ".join(f"`{column}` {_TYPES[kind]}" for column, kind in kinds.items())
     rows = [tuple(_plain(row[column], kind) for column, kind in kinds.items()) for row in found]
     return before, string_columns.crossed(spark.createDataFrame(rows, schema)).cache()
+
+
+def _rows(
+    client: Client, path: str, names: Sequence[str], most: int, timestamp: int | None
+) -> list[dict[str, Any]]:
+    """Return at most so many rows of a dynamic or a static table."""
+    if client.get(f"{path}/@dynamic"):
+        query = f"{', '.join(f'[{name}]' for name in names)} from [{path}] limit {most}"
+        return list(client.select_rows(query, timestamp=timestamp))
+    part = TablePath(path, columns=[*names], start_index=0, end_index=most)
+    return list(client.read_table(part))
 
 
 def _verified(client: Client, path: str, columns: Sequence[Column], name: str) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yt.type_info as ti
 from yt.wrapper.schema import TableSchema
 
 from .columns import Column, spelled, type_name
-
-if TYPE_CHECKING:  # provision and submit need no Spark
-    pass
 
 SERVICE_COLUMNS = (
     Column("$timestamp", ti.Uint64, required=False),
