@@ -99,7 +99,7 @@ def provision(context: JobContext) -> list[str]:
     """
     done: list[str] = []
     found = list(findings(context))
-    # In rounds: a table that was just created is not mounted yet.
+    # In rounds: how many tablets an output needs depends on those of the queues.
     while repairs := [(finding, finding.repair) for finding in found if finding.repair]:
         for finding, repair in repairs:
             repair()
@@ -454,6 +454,8 @@ def _create(client: Client, settings: Settings, wanted: DeclaredObject) -> None:
         }
     given = {name: value for name, value in attributes.items() if value is not None}
     client.create(wanted.type, wanted.path, recursive=True, attributes=given)
+    if wanted.type != "map_node":
+        client.mount_table(wanted.path, sync=True)
 
 
 def _register(client: Client, consumer: str, queue: str, by_hand: str) -> None:
