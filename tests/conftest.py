@@ -61,6 +61,12 @@ def generate(tmp_path_factory: pytest.TempPathFactory) -> Generate:
 
 
 @pytest.fixture(scope="session")
+def plain(generate: Generate) -> Path:
+    """A project with the default answers, for tests that change nothing in it."""
+    return generate()
+
+
+@pytest.fixture(scope="session")
 def environments() -> dict[str, Path]:
     """The template's environments, by Spark version. This process runs in the default's."""
     return {name: project.environment_of(name) for name in SPARK_VERSIONS}

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import pytest
 
 from local_extensions.versions import TEMPLATE_VERSION
-from tests.conftest import Generate
 from tests.support.project import ROOT, user_config
 from tests.template.test_makefile import OFFERED, make
 from tests.template.test_organisation import configuration
@@ -206,10 +205,9 @@ def of_the_repository() -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def everything(generate: Generate) -> list[str]:
+def everything(plain: Path) -> list[str]:
     """The commands of all pages, with those of a generated project."""
-    project = generate()
-    pages = [project / name for name in ("README.md", "docs/operations.md", AGENTS)]
+    pages = [plain / name for name in ("README.md", "docs/operations.md", AGENTS)]
     return [*of_the_repository(), *(one for page in pages for one in commands(page))]
 
 
@@ -266,10 +264,10 @@ def test_a_command_that_generates_does_so(tmp_path: Path, template: Path, comman
 
 
 @pytest.mark.parametrize("command", chosen(PROJECTS))
-def test_a_target_of_a_page_is_there_with_its_words(generate: Generate, command: str) -> None:
+def test_a_target_of_a_page_is_there_with_its_words(plain: Path, command: str) -> None:
     """What each calls is tested in packages/ytstream/tests; a cluster would be needed for more."""
     _, *words = shlex.split(command)
-    done = make(generate(), "-n", *words)
+    done = make(plain, "-n", *words)
     assert done.returncode == 0, done.stderr
     assert {word for word in words if "=" not in word} <= {*OFFERED["project"]}
     for word in words:
@@ -278,14 +276,13 @@ def test_a_target_of_a_page_is_there_with_its_words(generate: Generate, command:
 
 
 def test_each_command_for_an_assistant_is_a_target_that_needs_no_cluster(
-    generate: Generate,
+    plain: Path,
 ) -> None:
-    project = generate()
-    found = [*commands(project / AGENTS)]
+    found = [*commands(plain / AGENTS)]
     assert {"make preview", "make lint", "make test"} <= {*found}
     for command in found:
         _, *words = shlex.split(command)
-        done = make(project, "-n", *words)
+        done = make(plain, "-n", *words)
         assert done.returncode == 0, done.stderr
         assert {*words} <= {*OFFERED["project"]}
         assert "config/production.toml" not in done.stdout
@@ -302,8 +299,8 @@ def test_a_target_of_the_template_is_there(command: str, tmp_path: Path) -> None
     assert {word for word in words if "=" not in word} <= {*OFFERED["template"]}
 
 
-def test_what_runs_before_a_commit_is_make_lint(generate: Generate) -> None:
-    for folder in (ROOT, generate()):
+def test_what_runs_before_a_commit_is_make_lint(plain: Path) -> None:
+    for folder in (ROOT, plain):
         config = (folder / ".pre-commit-config.yaml").read_text()
         assert "entry: make lint\n" in config
         # A hook of another server would have to be fetched first.

@@ -13,7 +13,6 @@ import pytest
 
 from local_extensions import wheels
 from local_extensions.versions import SPARK_VERSIONS
-from tests.conftest import Generate
 from tests.support.project import ROOT
 
 OFFERED = {
@@ -33,9 +32,9 @@ OFFERED = {
 
 
 @pytest.fixture(scope="module", params=["template", "project"])
-def folder(request: pytest.FixtureRequest, generate: Generate) -> Path:
+def folder(request: pytest.FixtureRequest, plain: Path) -> Path:
     """Where a Makefile is: in the template, in a generated project."""
-    return ROOT if request.param == "template" else generate()
+    return ROOT if request.param == "template" else plain
 
 
 def make(
@@ -147,13 +146,13 @@ def test_a_missing_git_is_named(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("python", ["exit 1", "exit 127"])
-def test_a_missing_python_is_named(generate: Generate, tmp_path: Path, python: str) -> None:
+def test_a_missing_python_is_named(plain: Path, tmp_path: Path, python: str) -> None:
     path = tools(tmp_path, java=JAVA_17, python3=python)
-    done = make(generate(), "setup", path=path)
+    done = make(plain, "setup", path=path)
     (message,) = [line for line in done.stderr.splitlines() if not line.startswith("make")]
     assert message.startswith("Python 3.11 or later with venv is missing")
     assert "apt install python3 python3-venv" in message
-    done = make(generate(), "setup", f"PYTHON={tmp_path}/none", path=path)
+    done = make(plain, "setup", f"PYTHON={tmp_path}/none", path=path)
     assert f"(looked for: {tmp_path}/none)" in done.stderr
 
 
@@ -176,13 +175,12 @@ def test_a_demo_of_something_else_is_refused(word: str, message: str) -> None:
     assert message in done.stderr
 
 
-def test_make_works_from_another_folder_or_says_how(generate: Generate, tmp_path: Path) -> None:
-    project = generate()
-    assert "make demo" in make(tmp_path, "-C", str(project)).stdout
-    done = make(tmp_path, "-f", str(project / "Makefile"))
+def test_make_works_from_another_folder_or_says_how(plain: Path, tmp_path: Path) -> None:
+    assert "make demo" in make(tmp_path, "-C", str(plain)).stdout
+    done = make(tmp_path, "-f", str(plain / "Makefile"))
     said = re.sub(r"Makefile:\d+:", "Makefile:", one_line(done))
     assert said == (
-        f"{project}/Makefile: *** This is not the folder of bids_stream: cd there, or make -C "
+        f"{plain}/Makefile: *** This is not the folder of bids_stream: cd there, or make -C "
         "FOLDER.  Stop."
     )
 
@@ -196,14 +194,14 @@ esac"""
 
 @pytest.mark.parametrize("had", [False, True])
 def test_a_set_up_without_a_network_says_so_and_leaves_no_half_of_an_environment(
-    generate: Generate, tmp_path: Path, had: bool
+    plain: Path, tmp_path: Path, had: bool
 ) -> None:
     path, venv = tools(tmp_path, java=JAVA_17, **{"python3.11": OFFLINE}), tmp_path / "venv"
     (path / "cp").symlink_to(str(shutil.which("cp")))
     if had:  # it was whole before a version was raised
         (venv / "bin").mkdir(parents=True)
         shutil.copy(path / "python3.11", venv / "bin" / "python")
-    done = make(generate(), "setup", f"VENV={venv}", path=path)
+    done = make(plain, "setup", f"VENV={venv}", path=path)
     assert done.returncode == 2
     assert "ERROR: no network" in done.stderr
     assert "The packages were not installed; the reason is above" in done.stderr
@@ -211,16 +209,16 @@ def test_a_set_up_without_a_network_says_so_and_leaves_no_half_of_an_environment
     assert venv.exists() is had
 
 
-def test_linters_need_no_java(generate: Generate, tmp_path: Path) -> None:
+def test_linters_need_no_java(plain: Path, tmp_path: Path) -> None:
     path = tools(tmp_path, **{"python3.11": OFFLINE})
     for target in ("lint", "format"):
-        done = make(generate(), "-n", target, path=path)
+        done = make(plain, "-n", target, path=path)
         assert done.returncode == 0
         assert "java" not in done.stdout.replace("java_", "")
 
 
-def test_rewind_asks_where_to(generate: Generate) -> None:
-    done = make(generate(), "rewind")
+def test_rewind_asks_where_to(plain: Path) -> None:
+    done = make(plain, "rewind")
     assert one_line(done).endswith('TO="rows QUEUE:PARTITION=ROW ..." or TO="to-time TIME".  Stop.')
 
 
@@ -236,8 +234,8 @@ def test_rewind_asks_where_to(generate: Generate) -> None:
         ),
     ],
 )
-def test_words_reach_the_command(generate: Generate, words: tuple[str, ...], wanted: str) -> None:
-    said = [line.rstrip() for line in make(generate(), "-n", *words).stdout.splitlines()]
+def test_words_reach_the_command(plain: Path, words: tuple[str, ...], wanted: str) -> None:
+    said = [line.rstrip() for line in make(plain, "-n", *words).stdout.splitlines()]
     assert f'".venv/bin/python" -m bids_stream {wanted}' in said
 
 
@@ -248,11 +246,11 @@ def test_words_reach_the_command(generate: Generate, words: tuple[str, ...], wan
     + [("submit", "production"), ("logs", "production")],
 )
 def test_a_config_that_is_given_or_exported_wins_for_every_target(
-    generate: Generate, monkeypatch: pytest.MonkeyPatch, target: str, default: str
+    plain: Path, monkeypatch: pytest.MonkeyPatch, target: str, default: str
 ) -> None:
     """Else `make submit` would start a job on one cluster, and `make stop` look at another."""
     monkeypatch.delenv("CONFIG", raising=False)
-    project, staging = generate(), "config/staging.toml"
+    staging = "config/staging.toml"
     for words, exported, wanted in (
         ((), None, f"config/{default}.toml"),
         ((f"CONFIG={staging}",), None, staging),
@@ -261,7 +259,7 @@ def test_a_config_that_is_given_or_exported_wins_for_every_target(
     ):
         if exported is not None:
             monkeypatch.setenv("CONFIG", exported)
-        said = make(project, "-n", target, *words).stdout
+        said = make(plain, "-n", target, *words).stdout
         # Without an environment, a command for a person on call is one of the tools'.
         assert re.search(rf'-m (bids_stream|ytstream_tools) {target} --config "{wanted}"', said)
 
@@ -340,9 +338,9 @@ def test_a_recipe_has_a_locale_with_every_letter(folder: Path, locale: dict[str,
     assert "LC_ALL" not in _seen(folder, LANG="ru_RU.UTF-8")
 
 
-def test_a_folder_with_a_colon_is_refused(generate: Generate, tmp_path: Path) -> None:
+def test_a_folder_with_a_colon_is_refused(plain: Path, tmp_path: Path) -> None:
     (place := tmp_path / "a:b").mkdir()
-    project = shutil.copytree(generate(), place / "bids-stream")
+    project = shutil.copytree(plain, place / "bids-stream")
     done = make(project, "setup")
     assert done.returncode == 2
     assert "The path of this folder has a colon" in done.stderr

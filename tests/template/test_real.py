@@ -59,6 +59,7 @@ def _called(*words: str, path: str | None = None) -> subprocess.CompletedProcess
 # The whole script
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_run_asks_the_server_reports_and_removes_the_container(
     tmp_path: Path, state: Path

@@ -82,6 +82,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert examples <= {*site.EXAMPLE}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_site_builds_and_loads_nothing_of_another_server(tmp_path: Path) -> None:
     assert GENERATOR.is_file(), "call `make installed-tools`"

@@ -102,6 +102,7 @@ def test_a_file_is_run_on_a_minicluster_with_what_it_assumes(
     assert "not done after 1 s" in found.differing["test_toy.py::test_it_hangs"]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)]

@@ -162,6 +162,7 @@ def test_an_update_equals_a_fresh_project_and_leaves_the_users_files(
     cruft(project, "check")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_conflict_is_marked_and_lint_refuses_it(tmp_path: Path, template: Path) -> None:
     """Where the generated files were committed before they were edited: git knows the base."""

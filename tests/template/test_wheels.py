@@ -183,6 +183,7 @@ def test_a_job_runs_from_the_archive_alone(
         assert "Reconfiguration failed" not in log.read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_archive_of_a_cluster_is_built_where_only_the_wheels_are_installed(
     installed: dict[str, Path], generate: Generate, tmp_path: Path

@@ -11,7 +11,6 @@ from tests.faults.model.__main__ import told
 from tests.faults.model.search import search
 from tests.faults.model.variants import (
     CASES,
-    CONNECTORS,
     FAULTS,
     GUARANTEES,
     MUTANTS,
@@ -25,7 +24,7 @@ SAMPLE = ("transactional", "stateful")
 """The one whose whole bounds are searched in `make test`; the others' are in `make journeys`."""
 
 
-@pytest.mark.parametrize("connector", CONNECTORS)
+@pytest.mark.parametrize("connector", ["own", pytest.param("spyt", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(("guarantee", "job"), CASES)
 def test_no_fault_breaks_the_protocol(guarantee: str, job: str, connector: str) -> None:
     result = search(Model(guarantee, job, connector, starts=2, faults=1))

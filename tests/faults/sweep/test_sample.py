@@ -22,11 +22,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 VARIANT = variant_of("transactional-map-1")
 SAMPLE = (
     "middle:CommitTransaction.ledger:killed-before",
-    "middle:CommitTransaction.ledger:killed-after",
-    "middle:ModifyRows.output~last:refused",
     "middle:CommitTransaction.ledger:lost-reply",
 )
 MORE = (
+    "middle:CommitTransaction.ledger:killed-after",
+    "middle:ModifyRows.output~last:refused",
     "middle:ModifyRows.output:overtaken",
     "middle:CommitTransaction.ledger:late-begun",
     "start-begin:CommitTransaction.ledger:paused",

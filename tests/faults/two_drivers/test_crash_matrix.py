@@ -1,4 +1,4 @@
-"""The matrix: its names, and two of its cases; `make crash-matrix` plays all of them."""
+"""The matrix: its names, and four of its cases; `make crash-matrix` plays all of them."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def test_a_driver_that_has_ended_does_not_hold_whatever_the_tables_say(
     assert row[-1] == wanted
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(

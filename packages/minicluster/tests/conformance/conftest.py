@@ -164,11 +164,14 @@ def eventually(observe: Callable[[], Any], expected: Any) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse a test without a source: such a behaviour is a model and does not belong here.
 
-    Leave all of them out of `make test-quick`: they have a target of their own.
+    Leave all of them out of `make test-quick`: they have a target of their own. Leave those over
+    RPC out of `make test`: there rpc/ and the jobs of ytstream have its requests.
     """
     ours = [item for item in items if item.nodeid.startswith(HERE)]
     for item in ours:
         item.add_marker(pytest.mark.slow)
+        if hasattr(item, "callspec") and item.callspec.params.get("backend") == "rpc":
+            item.add_marker(pytest.mark.thorough)
     nameless = [
         item.nodeid
         for item in ours

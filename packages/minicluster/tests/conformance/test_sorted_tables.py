@@ -285,6 +285,7 @@ def test_a_mounted_table_is_not_resharded(client: Any, table: str) -> None:
     assert client.get(f"{table}/@tablet_count") == 1
 
 
+@pytest.mark.thorough
 def test_a_transaction_may_not_be_too_large(client: Any, table: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/transactions (restrictions)"""
     client.insert_rows(table, ({"k": k} for k in range(100_000)))

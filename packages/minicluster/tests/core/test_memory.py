@@ -92,6 +92,7 @@ def memory(pid: int) -> float:
     return int(subprocess.run(words, capture_output=True, check=True).stdout) / 1024
 
 
+@pytest.mark.thorough
 def test_memory_falls_after_a_queue_is_removed() -> None:
     """To within 10 % of before (issue 30, line 12); the C library has to return its pages too.
 
@@ -260,6 +261,7 @@ def test_a_queue_keeps_its_rows_in_a_saved_state(cluster: Cluster, tmp_path: Pat
     assert len(select(other, f"a from [{T}]")) == 2000
 
 
+@pytest.mark.thorough
 def test_sorted_tables_that_come_and_go_take_no_more_memory() -> None:
     """A removed folder is a circle of nodes, which only the collector frees (issue 30, line 12)."""
     schema = yt.yson.to_yson_type(KEYED, attributes={"unique_keys": True})

@@ -235,6 +235,7 @@ def test_gzip_as_the_standard_has_it(server: testing.Running) -> None:
     client.remove("//tmp/x")
 
 
+@pytest.mark.thorough
 def test_a_body_that_grows_beyond_the_limit(server: testing.Running) -> None:
     # The limit is reached at a member's end: not even the next one's first byte may come out.
     bomb = gzip.compress(bytes(1 << 20)) * (bodies.MAX_BODY // (1 << 20) + 1)

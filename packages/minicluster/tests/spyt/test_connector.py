@@ -13,7 +13,11 @@ from yt.yson import YsonUint64, to_yson_type
 from packages.minicluster.tests.support.spyt_lab import Lab, Worker, WorkerError
 from tests.support.server_errors import UNAVAILABLE
 
-pytestmark = pytest.mark.spark
+pytestmark = [
+    pytest.mark.spark,
+    # `make test` has SPYT's connector in packages/ytstream/tests, in the session that they share.
+    pytest.mark.thorough,
+]
 
 COLUMNS = [
     {"name": "id", "type": "int64"},
@@ -220,7 +224,6 @@ def test_a_stopped_job_goes_on_where_it_was(job: Job) -> None:
     assert ids(job.rows()) == list(range(700))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "job",
     # Rows that repeat after a kill: generated jobs show them in `make test`.
@@ -246,7 +249,6 @@ def test_a_killed_driver_is_started_again(job: Job) -> None:
     assert repeated == 0 if job.transactional else 0 < repeated <= 300
 
 
-@pytest.mark.thorough
 def test_a_failed_write_fails_the_batch_and_leaves_nothing(job: Job) -> None:
     job.put(0, 300)
     job.lab.cluster.client.faults.add(method="ModifyRows", action="fail", skip=3, error=UNAVAILABLE)
@@ -271,7 +273,6 @@ def test_a_proxy_that_goes_down_takes_the_batch_with_it(job: Job) -> None:
     client.proxies.up(down)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("job", [("window", False), ("window", True)], indirect=True)
 def test_windows_keep_their_state_over_a_restart(job: Job) -> None:
     job.limit = 20

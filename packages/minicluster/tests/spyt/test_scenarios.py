@@ -29,7 +29,7 @@ from tests.support.sparks import SPARKS
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.thorough,  # `make test` has the same connector in test_connector.py
+    pytest.mark.thorough,  # as test_connector.py
     # With the Spark of each version in test_connector.py.
     pytest.mark.parametrize("lab", SPARKS, indirect=True),
 ]

@@ -160,6 +160,7 @@ def test_rows_per_ordered_tablet_are_limited_at_the_commit(
     assert info["total_row_count"] == (rows if fits else 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_limit_is_per_tablet_and_counts_keys_once(cluster: Cluster) -> None:
     cluster.tables.unmount(T)

@@ -265,6 +265,7 @@ def _reject(project: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.thorough
 def test_a_reference_table_that_is_edited_keeps_its_rows_or_gets_some(tmp_path: Path) -> None:
     project = generate(tmp_path, processing="join")
     tables = project / "src/bids_stream/tables.py"

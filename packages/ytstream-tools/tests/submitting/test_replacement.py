@@ -383,6 +383,7 @@ def ended_already(site: Site, id_: str) -> bool:
     return found is None or found.is_final
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_former_version_whose_files_are_gone_is_not_stopped(site: Site) -> None:
     site.submit()

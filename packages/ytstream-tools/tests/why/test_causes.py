@@ -339,9 +339,18 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _runs: "works",
 }
 """What is done -> what is named first."""
+SAMPLE = (_token_expired, _queue_unmounted, _queue_trimmed, _executor_memory, _failed, _behind)
+"""What `make test` provokes: by the cluster, an object, the queue, the operation, the job."""
 
 
-@pytest.mark.parametrize("provoke", PROVOKED, ids=lambda one: one.__name__.lstrip("_"))
+@pytest.mark.parametrize(
+    "provoke",
+    [
+        *SAMPLE,
+        *(pytest.param(one, marks=pytest.mark.thorough) for one in PROVOKED if one not in SAMPLE),
+    ],
+    ids=lambda one: one.__name__.lstrip("_"),
+)
 def test_what_was_done_is_named_first(job: Job, provoke: Callable[[Job], None]) -> None:
     provoke(job)
     found = job.facts()

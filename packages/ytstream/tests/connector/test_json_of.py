@@ -183,6 +183,7 @@ def refused(context: JobContext, spark: SparkSession) -> Callable[..., str]:
     return said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", PRINTED)
 def test_a_text_of_the_raw_column_is_refused(refused: Callable[..., str], text: str) -> None:
     def split(rows: DataFrame) -> dict[str, DataFrame]:
@@ -265,6 +266,7 @@ def test_bytes_that_are_not_yson_are_named_before_they_are_written(
     assert "give bytes of valid YSON" in advice
 
 
+@pytest.mark.thorough
 def test_the_cluster_refuses_bytes_that_nothing_has_checked(
     context_of: ContextOf, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -244,6 +244,7 @@ LISTED = f"""list(frames)
 """For each call: how many importers of Spark's archive there are, and whether Spark is from it."""
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_a_worker_does_not_list_sparks_archive_for_each_task(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
@@ -257,6 +258,7 @@ def test_a_worker_does_not_list_sparks_archive_for_each_task(
     assert {(row["first_bid"], row["last_bid"]) for row in rows} == {(0, 1)}
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_an_executor_without_a_package_is_named(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

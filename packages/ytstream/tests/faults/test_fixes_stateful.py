@@ -49,6 +49,7 @@ watermarked = pytest.mark.parametrize(
 for_each = pytest.mark.parametrize("processing", STATEFUL)
 
 
+@pytest.mark.thorough
 @with_and_without
 def test_death_between_commit_log_and_transaction(
     stream_of: StreamOf,
@@ -175,6 +176,7 @@ def test_death_in_a_first_batch_without_rows(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "processing",
     ["deduplicate", *(pytest.param(k, marks=pytest.mark.journey) for k in ("window", "sessions"))],

@@ -76,6 +76,7 @@ def test_the_commits_reply_is_lost_and_rows_are_trimmed(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_the_job_was_at_least_once_before(stream_of: StreamOf) -> None:
     """The consumer is where the ledger is then, too."""
     stream = stream_of("transactional")
@@ -89,6 +90,7 @@ def test_the_job_was_at_least_once_before(stream_of: StreamOf) -> None:
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_a_job_that_died_in_a_transaction_can_be_migrated(
     stream_of: StreamOf, cluster: Running
 ) -> None:
@@ -102,6 +104,7 @@ def test_a_job_that_died_in_a_transaction_can_be_migrated(
         assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_a_rewound_job_reads_again_from_there(stream_of: StreamOf) -> None:
     stream = stream_of("transactional")
     stream.send(400)

@@ -28,6 +28,7 @@ ENOUGH = 4
 """The last batch before a new query's first one has more than three entries to remove."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 def test_old_entries_are_listed_while_a_new_one_is_renamed(
     stream_of: StreamOf, cluster: Running, fixed: bool

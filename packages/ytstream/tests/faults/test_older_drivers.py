@@ -83,6 +83,7 @@ def test_a_commit_is_applied_after_recovery(
     assert (outcome.lost, outcome.duplicated) == (0 if fixed else 200, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("processing", "fixed"),
     [("map", True), ("deduplicate", True), ("window", True), ("window", False)],
@@ -126,6 +127,7 @@ def test_a_commit_is_applied_during_recovery(
         assert refusal_code(stream.recover) == ErrorCode.CONSUMER_MOVED
 
 
+@pytest.mark.thorough
 @with_and_without
 def test_a_frozen_driver_comes_back_with_a_batch_that_has_happened(
     stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, fixed: bool

@@ -461,6 +461,7 @@ def _move_forward(driver: Driver) -> str:
     return refusal(lambda: _start(driver))
 
 
+@pytest.mark.thorough
 def test_rows_before_a_moved_consumer_are_skipped_by_the_command_that_is_printed(
     driver_of: DriverOf,
 ) -> None:
@@ -601,6 +602,7 @@ def test_of_two_instances_the_newer_one_runs_and_the_older_one_ends(driver_of: D
 # -- with Spark ------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_new_output_is_provisioned_migrated_and_filled(stream_of: StreamOf) -> None:
     stream = stream_of("transactional")
     stream.send(100)

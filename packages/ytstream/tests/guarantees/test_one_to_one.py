@@ -312,6 +312,7 @@ def test_a_plan_that_is_one_to_one_passes(
         _admit(context, change(rows))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="Spark 3.5 has neither")
 def test_what_spark_4_has_added_passes(provisioned_of: ContextOf, spark: SparkSession) -> None:
     context = provisioned_of("idempotent", "map", 2)
@@ -334,6 +335,7 @@ def test_a_refusal_that_can_be_accepted_says_how(
         _admit(context, rows, entry)
 
 
+@pytest.mark.thorough
 def test_other_joins_are_refused_whatever_is_accepted(
     provisioned_of: ContextOf, spark: SparkSession
 ) -> None:
@@ -353,6 +355,7 @@ def _labelled(spark: SparkSession, context: JobContext, labels: Mapping[str, str
     return context.job.transform(reduce(DataFrame.unionByName, parts))
 
 
+@pytest.mark.thorough
 def test_the_literal_of_a_queue_counts_on_its_own_source_alone(
     provisioned_of: ContextOf, spark: SparkSession
 ) -> None:

@@ -115,7 +115,8 @@ _TABLET = [
 ]
 
 
-@pytest.mark.parametrize("counts", [(1,), (2,), (1, 3), (1, 4), (2, 3)])
+@pytest.mark.slow
+@pytest.mark.parametrize("counts", [(1, 3), (1,), (2,), (1, 4), (2, 3)])
 def test_no_queue_with_unread_rows_counts_as_drained(counts: tuple[int, ...]) -> None:
     """As many rows may be trimmed in removed tablets as are unread; new tablets may be filled."""
     for tablets in product(_TABLET, repeat=3):

@@ -338,6 +338,7 @@ def test_a_key_in_bytes_is_shown_as_bytes(spark: SparkSession) -> None:
         output_frames._verify_unique(job, "newest", spark.sql(query.format("FF", "FF")))
 
 
+@pytest.mark.thorough
 def test_latest_lets_one_row_of_each_key_through(stream_of: StreamOf) -> None:
     def split(rows: DataFrame) -> dict[str, DataFrame]:
         return {
@@ -412,6 +413,7 @@ def test_a_plan_shows_that_a_key_is_unique(spark: SparkSession, statement: str) 
     assert is_unique_by(spark.sql(statement, rows=rows), ["k"]) == GROUPS[statement]
 
 
+@pytest.mark.thorough
 def test_a_total_by_a_finer_expression_than_its_key_is_refused(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "aggregate")
     transform = stream.context.job.transform
@@ -433,6 +435,7 @@ def test_a_total_by_a_finer_expression_than_its_key_is_refused(stream_of: Stream
     assert not stream.found()
 
 
+@pytest.mark.thorough
 def test_a_plan_of_a_batch_may_differ_from_that_of_no_rows(stream_of: StreamOf) -> None:
     def split(rows: DataFrame) -> dict[str, DataFrame]:
         groups = ["auction"] if rows.isEmpty() else ["auction", "event_id"]
@@ -468,6 +471,7 @@ def test_a_condition_that_is_none_is_refused(stream_of: StreamOf, kind: str) -> 
     assert said in text
 
 
+@pytest.mark.thorough
 def test_a_raw_literal_keeps_the_backslashes_of_a_regular_expression(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", rejects=True)
     stream.redeclare(reject={"no id": r"NOT event_id RLIKE r'^\d+-\d+$'"})
@@ -560,6 +564,7 @@ def test_rows_that_a_corrected_transform_accepts_are_replayed_once(
     assert ledger["rejected"] == stayed
 
 
+@pytest.mark.thorough
 def test_a_replay_that_is_cut_off_changes_nothing(stream_of: StreamOf, cluster: Running) -> None:
     stream = stream_of("transactional", rejects=True)
     stream.send(500)

@@ -602,6 +602,7 @@ def _fail_at(stream: Stream, cluster: Running, point: str) -> None:
     faults.clear()
 
 
+@pytest.mark.thorough
 @spark_test
 @pytest.mark.parametrize(
     "guarantee",

@@ -189,6 +189,7 @@ def test_a_queue_is_trimmed_while_a_batch_reads_it(
     assert outcome.duplicated == 0 or guarantee == "at_least_once"
 
 
+@pytest.mark.thorough
 @spark_test
 @pytest.mark.parametrize("guarantee", sampled(_GUARANTEES, _GUARANTEES[:1]))
 def test_without_the_audit_rows_of_a_trimmed_queue_are_lost_and_others_repeated(
@@ -277,6 +278,7 @@ def test_the_consumer_is_moved_forward(stream_of: StreamOf) -> None:
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 @spark_test
 def test_the_consumer_is_recreated_after_one_batch(stream_of: StreamOf) -> None:
     """The head says that the batch has happened; an empty consumer says nothing."""

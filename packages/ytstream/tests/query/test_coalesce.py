@@ -71,6 +71,7 @@ def test_an_even_batch_has_a_task_for_each_core(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_the_parts_that_a_transform_asks_for_stay(stream_of: StreamOf, cluster: Running) -> None:
     """They are others than the queues' partitions, so nothing is known of their sizes."""

@@ -142,6 +142,7 @@ def test_a_backlog_is_read_without_pauses(stream_of: StreamOf) -> None:
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_without_a_pace_a_batch_has_the_rows_of_the_settings(stream_of: StreamOf) -> None:
     """Also after a query that had one."""

@@ -53,6 +53,7 @@ def _in_two_parts(transform: Callable[..., DataFrame]) -> Callable[..., DataFram
     return transformed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("guarantee", "processing", "queues"),
     [("transactional", "map", 2), ("at_least_once", "map", 1), ("transactional", "window", 2)],

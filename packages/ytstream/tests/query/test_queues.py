@@ -27,6 +27,7 @@ from ytstream_tools.testing.job_stream import Stream
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("guarantee", ["transactional", "idempotent", "at_least_once"])
 def test_queues_in_another_order(stream_of: StreamOf, guarantee: str) -> None:
     """Spark matches queues and offsets by position, and SPYT ignores the path in an offset.
@@ -38,6 +39,7 @@ def test_queues_in_another_order(stream_of: StreamOf, guarantee: str) -> None:
     assert (stream.outcome().lost, stream.outcome().duplicated) == (0, 0)
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_that_stays_is_refused_by_its_first_batch(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -271,6 +271,7 @@ def test_a_change_is_seen_after_the_refresh_and_not_before(stream: Stream) -> No
     assert {row[4] for row in new} <= {"changed", None}
 
 
+@pytest.mark.thorough
 def test_a_refresh_leaves_no_thread_and_no_batch_behind(stream: Stream) -> None:
     """py4j would keep both for each query, and a process may start thousands of them."""
     stream.configure(reference_refresh=0.0)

@@ -126,6 +126,7 @@ def test_a_consumer_that_something_else_moved_ends_it(
         watch.look(LOOK_SECONDS)
 
 
+@pytest.mark.thorough
 def test_unwatched_an_idle_query_does_not_notice_it(
     watched: Any, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +252,7 @@ def test_a_batch_without_rows_that_hangs_is_a_stall(watched: Any) -> None:
         watch.look(context.settings.stall_seconds + context.settings.trigger_seconds)
 
 
+@pytest.mark.thorough
 def test_a_query_between_two_batches_without_rows_is_no_stall(watched: Any) -> None:
     context, watch = watched()
     for number in range(100):
@@ -301,6 +303,7 @@ def test_a_task_that_finishes_is_seen(spark: SparkSession, tmp_path: Path) -> No
     assert [count for _, count in found] == [1]
 
 
+@pytest.mark.thorough
 def test_rows_that_wait_for_the_next_trigger_are_no_stall(watched: Any, caplog: Any) -> None:
     context, watch = watched()
     settings = replace(context.settings, trigger_seconds=900.0)

@@ -259,6 +259,7 @@ def _twice(events: DataFrame) -> DataFrame:
     return events.union(events)
 
 
+@pytest.mark.thorough
 @spark_test
 @pytest.mark.parametrize(
     ("guarantee", "uncounted", "fixed"),
@@ -310,6 +311,7 @@ def test_an_older_driver_moves_the_consumer_forward(
         assert newer.found().total() == 2 * (80 + (160 if fixed else 80))
 
 
+@pytest.mark.thorough
 @spark_test
 @pytest.mark.parametrize(
     "guarantee", ["at_least_once", pytest.param("idempotent", marks=pytest.mark.journey)]

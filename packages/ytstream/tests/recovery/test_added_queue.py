@@ -114,6 +114,7 @@ def test_a_queue_in_front_of_a_planned_batch_needs_two_entries_with_its_sources(
     assert "sources in the checkpoint" in run_until_it_fails(stream)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("guarantee", "processing"),
     [

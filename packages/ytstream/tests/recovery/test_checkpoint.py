@@ -44,6 +44,7 @@ def test_a_lost_checkpoint_loses_and_repeats_nothing(stream_of: StreamOf, guaran
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_a_state_goes_on_though_the_querys_id_is_lost(stream_of: StreamOf) -> None:
     """Spark 4.2 refuses such a checkpoint (SPARK-55058)."""
     stream = stream_of("transactional", "aggregate")

@@ -200,6 +200,7 @@ def test_the_mark_knows_the_positions_when_the_ledger_is_lost(driver_of: DriverO
     assert path in refusal(lambda: driver.rewind("earliest"))
 
 
+@pytest.mark.thorough
 def test_another_queue_in_the_place_of_the_only_one_has_its_positions(driver_of: DriverOf) -> None:
     """Without `queue_id` in the key its rows would replace those of the former queue."""
     driver = driver_of("idempotent")
@@ -219,6 +220,7 @@ def test_another_queue_in_the_place_of_the_only_one_has_its_positions(driver_of:
     driver.start(new_process=True)
 
 
+@pytest.mark.thorough
 def test_queues_come_and_go_where_the_key_has_their_paths(driver_of: DriverOf) -> None:
     """And a queue that was recreated meanwhile is noticed by the mark when it comes back."""
     driver = driver_of("idempotent", "map", 2)
@@ -238,6 +240,7 @@ def test_queues_come_and_go_where_the_key_has_their_paths(driver_of: DriverOf) -
     assert path in refusal(lambda: driver.rewind("earliest"))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("is_advised", [True, False])
 def test_every_row_of_both_queues_is_there_with_new_paths_alone(
@@ -420,6 +423,7 @@ def test_an_ordered_output_alone_may_be_shared(
         assert _mark(driver, driver.settings.output)["ledger"] == driver.settings.ledger
 
 
+@pytest.mark.thorough
 def test_migrate_does_not_advise_to_remove_the_mark_of_the_other_job(driver_of: DriverOf) -> None:
     driver = driver_of("transactional")
     driver.run(3)
@@ -523,6 +527,7 @@ def _numbers(driver: Driver) -> list[int]:
     return sorted(int(row["number"]) for row in rows)
 
 
+@pytest.mark.thorough
 def test_the_oldest_rows_go(driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch) -> None:
     """One with each batch; a start removes those that are too many since there are more tablets."""
     monkeypatch.setattr(ledger_rows, "KEPT", 4)

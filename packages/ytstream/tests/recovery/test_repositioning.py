@@ -130,6 +130,7 @@ def test_a_rehearsed_rewind_says_what_it_does_and_changes_nothing(
     assert said[:-1] == driver.rewind(where, *rows)
 
 
+@pytest.mark.thorough
 def test_a_rehearsed_migration_says_what_it_does_and_changes_nothing(driver_of: DriverOf) -> None:
     driver = driver_of("transactional", "window")
     driver.run(4)
@@ -172,6 +173,7 @@ def test_rewind_moves_ledger_and_consumer_and_empties_the_state(
     assert _is_at(driver, rows)
 
 
+@pytest.mark.thorough
 def test_rewind_says_from_which_rows_on_no_state_is_lost(driver_of: DriverOf) -> None:
     """The state is empty in the beginning, and again after a batch that has closed all windows."""
     driver = driver_of("transactional", "window")
@@ -210,6 +212,7 @@ def test_rewind_does_not_promise_rows_of_a_recreated_queue(driver_of: DriverOf) 
     assert "all rows that it was made of are read again" not in said
 
 
+@pytest.mark.thorough
 def test_a_removed_queue_that_the_state_does_not_know_is_not_missed(driver_of: DriverOf) -> None:
     driver = driver_of("transactional", "window", 2)
     both = driver.settings.queues

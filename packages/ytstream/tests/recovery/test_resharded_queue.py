@@ -80,6 +80,7 @@ def test_a_running_job_records_no_batch_of_a_queue_that_was_resharded(
     assert "80 rows" in refusal(lambda: migration.migrate(stream.context, stream.tablets))
 
 
+@pytest.mark.thorough
 def test_without_the_check_rows_of_removed_tablets_are_read_a_second_time(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +133,7 @@ def test_more_tablets_and_a_remount_go_on(stream_of: StreamOf, guarantee: str) -
 # -- a stopped job -------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("guarantee", "processing", "queues"),
     [
@@ -211,6 +213,7 @@ def test_migrate_refuses_a_queue_that_is_not_drained(driver_of: DriverOf, guaran
     assert _ends(driver) == {0: 14}
 
 
+@pytest.mark.thorough
 @each_guarantee
 def test_a_queue_that_has_shrunk_grows_again(driver_of: DriverOf, guarantee: str) -> None:
     """The consumer has no offset of a tablet that was removed: its rows are numbered from 0."""

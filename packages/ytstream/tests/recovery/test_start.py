@@ -121,6 +121,7 @@ def test_trimmed_rows_are_refused_or_skipped_and_nothing_repeats(
     assert driver.outcome() == Outcome(lost=2, repeated=0)
 
 
+@pytest.mark.thorough
 @for_stateful
 def test_a_gap_before_the_first_batch_is_skipped(driver_of: DriverOf, guarantee: str) -> None:
     driver = driver_of(guarantee, "window")
@@ -372,6 +373,7 @@ def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
         assert (driver.by_ledger() == EXACT) == is_exact
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("step", STEPS[True])
 @for_each
 def test_a_queue_goes_and_comes_back_wherever_a_driver_died(
@@ -394,6 +396,7 @@ def test_a_queue_goes_and_comes_back_wherever_a_driver_died(
     assert driver.outcome() == EXACT
 
 
+@pytest.mark.thorough
 @for_each
 def test_a_removed_queue_that_was_recreated_is_refused_once_it_is_back(
     driver_of: DriverOf, guarantee: str
@@ -430,6 +433,7 @@ def test_a_removed_queue_is_none_of_a_batchs_business(driver_of: DriverOf) -> No
     assert driver.outcome() == EXACT
 
 
+@pytest.mark.thorough
 def test_a_removed_queue_comes_back_to_a_job_that_was_at_least_once_when_it_read_it(
     driver_of: DriverOf,
 ) -> None:
@@ -449,6 +453,7 @@ def test_a_removed_queue_comes_back_to_a_job_that_was_at_least_once_when_it_read
     assert driver.read()[-2:] == [(both[0], 0, 0, 4), (both[0], 1, 0, 4)]
 
 
+@pytest.mark.thorough
 def test_a_rewind_keeps_a_removed_queue_in_mind(driver_of: DriverOf) -> None:
     driver = driver_of("at_least_once", "map", 2)
     both = driver.settings.queues
@@ -474,6 +479,7 @@ _DEATHS = (*STEPS[True], None)
 _CASES = [*product(("transactional", "at_least_once"), _CHANGES)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("guarantee", "change", "step"),
     sampled(
@@ -507,6 +513,7 @@ def test_a_state_goes_on_with_other_queues(
     assert driver.outcome() == EXACT
 
 
+@pytest.mark.thorough
 @for_stateful
 def test_older_rows_of_a_queue_that_joins_a_state_need_consent(
     driver_of: DriverOf, guarantee: str
@@ -547,6 +554,7 @@ def test_a_queue_that_was_read_before_cannot_join_at_its_latest_rows(driver_of: 
     assert "start_from" not in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sent", [0, 4])
 def test_a_queue_without_older_rows_joins_a_state_as_it_comes(
     driver_of: DriverOf, sent: int
@@ -576,6 +584,7 @@ def test_a_recreated_queue_is_refused(driver_of: DriverOf, guarantee: str, proce
     assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.QUEUE_RECREATED
 
 
+@pytest.mark.thorough
 def test_a_partition_that_came_later_is_read_from_its_first_row(driver_of: DriverOf) -> None:
     driver = driver_of("transactional", "window")
     client: Any = driver.client
@@ -637,6 +646,7 @@ def test_a_state_of_another_number_of_partitions_is_refused(driver_of: DriverOf)
     assert "set shuffle_partitions=2 in job.py" in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("was", "now"), [("memory", "rocksdb"), ("rocksdb", "memory")])
 def test_a_state_of_another_store_is_refused(driver_of: DriverOf, was: str, now: str) -> None:
     driver = driver_of("at_least_once", "window")
@@ -664,6 +674,7 @@ def test_a_state_stays_in_its_store_where_the_configuration_names_none(
     assert with_state_store(driver.context).settings.state_store is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     ["garbage", "v1\n{}\n{}", "v1\n{oops\n[1]", "v1\n[]\n-"],

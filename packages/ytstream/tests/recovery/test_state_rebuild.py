@@ -184,6 +184,7 @@ def test_a_partition_without_files_is_left_to_a_person(stream: Stream) -> None:
     assert head_of(stream) == before
 
 
+@pytest.mark.thorough
 def test_a_batch_that_would_write_other_rows_changes_nothing(stream_of: StreamOf) -> None:
     """Of another transform(): its state would not be the one that the output has come from."""
     stream = stream_of("transactional", "window")

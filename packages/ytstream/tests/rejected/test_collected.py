@@ -121,6 +121,7 @@ def test_few_are_collected_and_many_are_read_once_more(
     assert _is_exact(stream)
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
 def test_the_lines_of_all_tasks_have_a_limit_too(
@@ -148,6 +149,7 @@ def test_with_spyts_connector_all_rows_are_read_once_more(
     assert _is_exact(stream)
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
 def test_sparks_reports_do_not_hold_the_rows(stream_of: StreamOf, connector: str) -> None:
@@ -184,6 +186,7 @@ def test_rejected_rows_that_cannot_be_written_are_written_by_the_next_start(
     assert guarantee == "at_least_once" or not any(repeated)
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("most", [100, collected.MOST])
 def test_rows_whose_numbers_have_no_sum(

@@ -96,6 +96,7 @@ def test_each_late_row_is_kept_once(
     assert (outcome.lost, outcome.duplicated) == (0, 0)
 
 
+@pytest.mark.thorough
 def test_a_row_of_several_windows_is_late_for_those_that_it_misses(stream_of: StreamOf) -> None:
     """And counted in the others: the row says so."""
     stream = stream_of("transactional", "window", rejects=True)

@@ -178,6 +178,7 @@ def test_both_readings_take_the_batchs_time(
         assert _rows(stream) == before
 
 
+@pytest.mark.thorough
 def test_a_queue_is_trimmed_between_the_readings(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +255,7 @@ def test_the_batchs_time_may_be_asked_in_each_way(stream_of: StreamOf, clock: st
     stream.flow()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("processing", ["map", "window"])
 def test_rows_are_rejected_where_transform_lets_none_through(
     stream_of: StreamOf, processing: str
@@ -268,6 +270,7 @@ def test_rows_are_rejected_where_transform_lets_none_through(
     assert _rows(stream)["output"] == 0 < _rows(stream)[REJECTED]
 
 
+@pytest.mark.thorough
 def test_rows_that_transform_reads_twice_are_rejected_once(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "map", 2, rejects=True)
     made = stream.context.job.transform
@@ -440,6 +443,7 @@ def test_late_rows_are_counted_in_any_plan(
     assert counted == late if late is not None else 0 < counted <= 200
 
 
+@pytest.mark.thorough
 def test_few_late_rows_are_counted_and_pass(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "deduplicate")
     rows = _behind(stream)[:FEW]

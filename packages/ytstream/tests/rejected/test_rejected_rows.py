@@ -116,6 +116,7 @@ MORE: dict[str, tuple[Any, list[Any]]] = {
 TEXTS = [Column("id", "utf8"), Column("text", "string")]
 
 
+@pytest.mark.thorough
 def test_values_of_every_type_come_back_from_a_rejected_row(rejecting: Rejecting) -> None:
     """And a reason may be written in any letters."""
     more = [Column(f"c_{name}", type_) for name, (type_, _) in MORE.items()]
@@ -352,6 +353,7 @@ def test_rows_that_a_rewind_reads_again_and_accepts_are_not_replayed(rejecting: 
     assert ids == sorted([f"{n:02}" for n in range(10)] + [f"{n:02}" for n in range(6)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_shuffled", [False, True])
 def test_rows_that_transform_drops_stay_unless_they_are_to_go(
     rejecting: Rejecting, is_shuffled: bool

@@ -72,6 +72,7 @@ def test_the_checkpoint_names_the_store_of_a_new_job(stream_of: StreamOf) -> Non
     assert store.memory_bytes > 0
 
 
+@pytest.mark.thorough
 def test_a_batch_writes_one_file_for_each_partition_whatever_changes(
     stream_of: StreamOf, cluster: Running
 ) -> None:
@@ -114,6 +115,7 @@ def _is_changes_of(version: int, name: str) -> bool:
     return kind == "changelog" and stem.partition("_")[0] == str(version)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("processing", "method"),
     [
