@@ -79,14 +79,14 @@ def test_the_rows_are_computed_once_and_freed(stream: Stream) -> None:
 
 
 def test_a_static_table_is_read_as_it_is(stream: Stream) -> None:
-    path, client = f"{stream.settings.ledger}-static", stream.client
+    path, client = f"{stream.settings.ledger}-static", cast(Any, stream.client)
     columns = [
         Column("code", "utf8", key=True), Column("at", "timestamp"), Column("rank", "uint32"),
     ]  # fmt: skip
     types = {"code": "utf8", "other": "any", "rank": "uint32", "at": "timestamp"}
     schema = [{"name": name, "type": kind} for name, kind in types.items()]
     client.create("table", path, attributes={"schema": schema})
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"code": "ы", "other": {"a": [1]}, "rank": 4_000_000_000, "at": 1_700_000_000_000_000},
         {"code": "b", "other": None, "rank": None, "at": None},
     ]
