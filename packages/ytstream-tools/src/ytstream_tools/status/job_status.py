@@ -265,22 +265,26 @@ def read(context: JobContext) -> JobStatus:
     seen = stop_request.of_job(context)
     since = now - _DAY
     return JobStatus(
-        now,
-        cluster_name(client),
-        [replace(p, seconds=_waited(p, batches, context, now)) for p in partitions],
-        head,
-        batches,
-        process,
-        how,
-        holder,
-        batch_history.epochs_since(client, settings.ledger, head, since) if head is not None else 0,
-        stop_request.connector_of(context, head.epoch) if head is not None else "",
-        _state(context, head),
-        _static(context, head),
-        seen,
-        operation.runs(client, seen.id) if seen is not None else (),
-        version_history.read(client, settings, SHOWN),
-        _accounts(context),
+        time=now,
+        cluster=cluster_name(client),
+        partitions=[replace(p, seconds=_waited(p, batches, context, now)) for p in partitions],
+        head=head,
+        batches=batches,
+        process=process,
+        how=how,
+        holder=holder,
+        epochs=(
+            batch_history.epochs_since(client, settings.ledger, head, since)
+            if head is not None
+            else 0
+        ),
+        connector=stop_request.connector_of(context, head.epoch) if head is not None else "",
+        state=_state(context, head),
+        static=_static(context, head),
+        operation=seen,
+        runs=operation.runs(client, seen.id) if seen is not None else (),
+        versions=version_history.read(client, settings, SHOWN),
+        accounts=_accounts(context),
     )
 
 
@@ -293,21 +297,21 @@ def _accounts(context: JobContext) -> Sequence[ResourceUsage]:
 def done(row: LedgerRow) -> FinishedBatch:
     """Return the batch of a row of the ledger."""
     return FinishedBatch(
-        int(row["epoch"]),
-        int(row["batch"]),
-        int(row["number"]),
-        ledger_rows.time_of(row["started"]),
-        ledger_rows.time_of(row["ended"]),
-        int(row["rows_read"]),
-        {str(name): int(count) for name, count in row["rows_written"].items()},
-        ledger_rows.rejected_of(row),
-        ledger_rows.late_of(row),
-        ledger_rows.ranges_of(row),
-        ledger_rows.limit_of(row),
-        ledger_rows.without_time_of(row),
-        ledger_rows.lookups_of(row),
-        ledger_rows.warned_of(row),
-        ledger_rows.times_of(row),
+        epoch=int(row["epoch"]),
+        batch=int(row["batch"]),
+        number=int(row["number"]),
+        started=ledger_rows.time_of(row["started"]),
+        ended=ledger_rows.time_of(row["ended"]),
+        read=int(row["rows_read"]),
+        written={str(name): int(count) for name, count in row["rows_written"].items()},
+        rejected=ledger_rows.rejected_of(row),
+        late=ledger_rows.late_of(row),
+        ranges=ledger_rows.ranges_of(row),
+        limit=ledger_rows.limit_of(row),
+        without_time=ledger_rows.without_time_of(row),
+        lookups=ledger_rows.lookups_of(row),
+        warned=ledger_rows.warned_of(row),
+        times=ledger_rows.times_of(row),
     )
 
 

@@ -211,14 +211,17 @@ class Move:
 def added(totals: Totals, done: BatchRow) -> Totals:
     """Return the totals after a batch."""
     return Totals(
-        totals.read + done.read,
-        _sums(totals.written, done.written),
-        _sums(totals.rejected, done.rejected),
-        totals.late + done.late,
-        totals.seconds + (done.ended - done.started).total_seconds(),
-        totals.without_time + done.without_time,
-        {**totals.lookups, **{n: _more(totals.lookups, n, one) for n, one in done.lookups.items()}},
-        _sums(totals.warned, done.warned),
+        read=totals.read + done.read,
+        written=_sums(totals.written, done.written),
+        rejected=_sums(totals.rejected, done.rejected),
+        late=totals.late + done.late,
+        seconds=totals.seconds + (done.ended - done.started).total_seconds(),
+        without_time=totals.without_time + done.without_time,
+        lookups={
+            **totals.lookups,
+            **{n: _more(totals.lookups, n, one) for n, one in done.lookups.items()},
+        },
+        warned=_sums(totals.warned, done.warned),
     )
 
 
@@ -376,27 +379,27 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
     try:
         row, state = found["head"], found["head"]["state"]
         return Head(
-            int(row["epoch"]),
-            str(state["owner"]),
-            None if state["folder"] is None else int(state["folder"]),
-            int(row["batch"]),
-            int(state["number"]),
-            {str(q["path"]): _rows(q["ends"]) for q in row["queues"]},
-            {str(q["path"]): str(q["id"]) for q in row["queues"]},
-            {str(key): value for key, value in state["marker"].items()},
-            int(found["stop"]["epoch"]) if "stop" in found else 0,
-            frozenset(str(q["path"]) for q in row["queues"] if q.get("removed")),
-            None if state.get("rows") is None else int(state["rows"]),
-            {str(q["path"]): _rows(q["since"]) for q in row["queues"] if "since" in q},
-            _totals(state.get("totals", {})),
-            {
+            epoch=int(row["epoch"]),
+            owner=str(state["owner"]),
+            folder=None if state["folder"] is None else int(state["folder"]),
+            batch=int(row["batch"]),
+            number=int(state["number"]),
+            ends={str(q["path"]): _rows(q["ends"]) for q in row["queues"]},
+            ids={str(q["path"]): str(q["id"]) for q in row["queues"]},
+            marker={str(key): value for key, value in state["marker"].items()},
+            stopped=int(found["stop"]["epoch"]) if "stop" in found else 0,
+            removed=frozenset(str(q["path"]) for q in row["queues"] if q.get("removed")),
+            state_rows=None if state.get("rows") is None else int(state["rows"]),
+            state_since={str(q["path"]): _rows(q["since"]) for q in row["queues"] if "since" in q},
+            totals=_totals(state.get("totals", {})),
+            layouts={
                 str(q["path"]): QueueLayout(int(q["layout"][0]), str(q["layout"][1]))
                 for q in row["queues"]
                 if "layout" in q
             },
-            {str(q["path"]): _rows(q["retired"]) for q in row["queues"] if "retired" in q},
-            StoreFigures(*map(int, state["store"])) if "store" in state else None,
-            None if state.get("timestamp") is None else int(state["timestamp"]),
+            retired={str(q["path"]): _rows(q["retired"]) for q in row["queues"] if "retired" in q},
+            store=StoreFigures(*map(int, state["store"])) if "store" in state else None,
+            timestamp=None if state.get("timestamp") is None else int(state["timestamp"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if repair:  # the table's schema lets no other value into that column
@@ -563,13 +566,13 @@ def _pairs(row: Mapping[str, Any], name: str) -> dict[str, dict[int, tuple[int, 
 
 def _totals(found: Mapping[str, Any]) -> Totals:
     return Totals(
-        int(found.get("read", 0)),
-        _counts(found.get("written", {})),
-        _counts(found.get("rejected", {})),
-        int(found.get("late", 0)),
-        float(found.get("seconds", 0.0)),
-        int(found.get("without_time", 0)),
-        {
+        read=int(found.get("read", 0)),
+        written=_counts(found.get("written", {})),
+        rejected=_counts(found.get("rejected", {})),
+        late=int(found.get("late", 0)),
+        seconds=float(found.get("seconds", 0.0)),
+        without_time=int(found.get("without_time", 0)),
+        lookups={
             str(name): LookupTotals(
                 int(one["rows"]),
                 int(one["keys"]),
@@ -579,7 +582,7 @@ def _totals(found: Mapping[str, Any]) -> Totals:
             )
             for name, one in found.get("lookups", {}).items()
         },
-        _counts(found.get("warned", {})),
+        warned=_counts(found.get("warned", {})),
     )
 
 

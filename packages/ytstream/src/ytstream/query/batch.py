@@ -356,9 +356,15 @@ class Batch:
             late = kept.figures if kept is not None else self._counted_late(batch)
             without_time = rows_without_time(batch.rows, batch.plan, self.tablets.java)
         return SkippedRows(
-            rejected(metrics.rejected, job), late.count, self.keeps_late, without_time.count,
-            without_time.dropped, late.watermark, late.newest, warned(metrics.rejected, job),
-        )  # fmt: skip
+            rejected=rejected(metrics.rejected, job),
+            late=late.count,
+            is_late_kept=self.keeps_late,
+            without_time=without_time.count,
+            dropped_without_time=without_time.dropped,
+            watermark=late.watermark,
+            newest=late.newest,
+            warned=warned(metrics.rejected, job),
+        )
 
     def _counted_late(self, batch: MicroBatch) -> LateRows:
         if self.keeps_late:  # it has none
@@ -417,11 +423,19 @@ class Batch:
         }
         tables = self.static_tables.tables(number)
         done = BatchRow(
-            pairs, written, batch.started, datetime.now(UTC), tables, skipped.late,
-            dict(skipped.rejected or {}), self.pace.rows if self.pace else 0, skipped.without_time,
-            self._looked_up(number),
-            dict(skipped.warned), times,
-        )  # fmt: skip
+            ranges=pairs,
+            written=written,
+            started=batch.started,
+            ended=datetime.now(UTC),
+            tables=tables,
+            late=skipped.late,
+            rejected=dict(skipped.rejected or {}),
+            limit=self.pace.rows if self.pace else 0,
+            without_time=skipped.without_time,
+            lookups=self._looked_up(number),
+            warned=dict(skipped.warned),
+            times=times,
+        )
         rows, store = _state(batch) if job.kind.is_stateful else (None, None)
         after = batch_commit.moved(verified.head, number, verified.planned, rows, store)
         if batch.transaction is not None:

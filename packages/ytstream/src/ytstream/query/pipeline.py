@@ -190,11 +190,21 @@ def start(
     once = uncounted(flow.rows, settings.queues)
     pace = _pace(flow.rows.sparkSession, context, tablets, rows_at_first)
     batch = Batch(
-        own, tablets, epoch, flow.outputs, static_tables, started, disk, once,
-        context.job.rejects_late and not flow.untraceable, refused, pace,
-        in_use(flow.rows.sparkSession, settings)[0] == OWN, stop or StopSignal(),
+        context=own,
+        tablets=tablets,
+        epoch=epoch,
+        outputs=flow.outputs,
+        static_tables=static_tables,
+        query=started,
+        disk=disk,
+        uncounted=once,
+        keeps_late=context.job.rejects_late and not flow.untraceable,
+        refused=refused,
+        pace=pace,
+        is_own=in_use(flow.rows.sparkSession, settings)[0] == OWN,
+        stop=stop or StopSignal(),
         references=flow.references,
-    )  # fmt: skip
+    )
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
     values = {**context.values, "checkpoint_uri": folder}
     milliseconds = round(settings.trigger_seconds * 1000)
