@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from yt.wrapper.driver import make_request
 
+from tests.faults import protocol
 from ytstream.cluster.client import Client, cluster_name
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import guarantee_of
@@ -34,10 +35,7 @@ from ytstream.settings.job_settings import Settings
 from ytstream.version import version_of
 from ytstream_tools.demo.demo_tables import produce
 
-STEPS = {
-    True: ("offsets", "state", "commits", "head"),
-    False: ("offsets", "state", "head", "commits"),
-}
+STEPS = {is_exact: protocol.leaves(in_transaction=is_exact) for is_exact in (True, False)}
 """What a batch writes, in its order. In a transaction the head is seen only when it commits."""
 Read = tuple[str, int, int, int]
 """Queue, partition, first row, row after the last one."""

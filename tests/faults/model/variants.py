@@ -6,30 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
-STEPS = {
-    "raise_epoch": "ytstream.recovery.epoch.raise_epoch",
-    "read_positions": "ytstream.ledger.positions.read",
-    "new_folder": "ytstream.recovery.checkpoint_repair.new_folder",
-    "begin": "ytstream.recovery.start.begin",
-    "verify_head": "ytstream.query.batch.verify_head",
-    "verify_start": "ytstream.query.offset_check.verify_start",
-    "write_outputs": "ytstream.outputs.sink.write_outputs",
-    "audit": "ytstream.query.read_audit.audit",
-    "write_head": "ytstream.ledger.batch_commit.write_head",
-    "publish": "ytstream.recovery.staging.publish",
-    "remove": "ytstream.recovery.staging.remove",
-    "watch": "ytstream.query.stall_watchdog.Watchdog",
-    "read logs": "spark: MicroBatchExecution.populateStartOffsets",
-    "plan": "spark: MicroBatchExecution.constructNextBatch",
-    "write offsets": "spark: OffsetSeqLog.add",
-    "write state": "spark: StateStore.commit",
-    "write commits": "spark: CommitLog.add",
-    "confirm": "spyt: YtStreamingSource.commit, which moves the consumer without old_offset",
-    "open T": "spyt: MicroBatchExecutionDecorators, before runBatch",
-    "advance": "spyt: MicroBatchExecutionDecorators, AdvanceConsumer in T without old_offset",
-    "commit T": "spyt: MicroBatchExecutionDecorators, CommitTransaction",
-    "purge": "spyt: MicroBatchExecutionDecorators, CommitLog.purgeAfter",
-}
+from tests.faults import protocol
+
+STEPS = {name: step.function for name, step in protocol.STEPS.items()}
 """The function that does a step. Those of Spark and SPYT are not ours to import."""
 
 FAULTS = {

@@ -16,6 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from tests.faults import protocol
 from tests.faults.sweep.points import COMMITS, LAST, MIDDLE, WRITES
 from tests.faults.sweep.variants import (
     JOBS,
@@ -116,7 +117,7 @@ FIRST = (
     ("CommitTransaction", "ledger", KILLED_AFTER),
 )
 """Where the first of two faults kills: method and object of a request of the middle batch."""
-_STARTS = ("restart-raise", "restart-begin", "restart-open")
+_STARTS = tuple(f"restart-{part}" for part in protocol.LIFE)
 _FILES = re.compile(r"(?:checkpoint/N/)?(state/.*_metadata|[^/@]+)")
 """What an object is for a class: a kind of files of a checkpoint, or a node with its attributes."""
 _FOREIGN = "home/"

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from minicluster.client import Entry
+from tests.faults import protocol
 
 WRITES = frozenset(
     {
@@ -89,7 +90,7 @@ def places(batches: Sequence[str], *, start: str, is_listing: bool) -> list[str]
     """Return the places of a life whose micro-batches have these names."""
     if is_listing:
         return [f"{start}-open", *batches]
-    return [f"{start}-raise", f"{start}-begin", f"{start}-open", *batches]
+    return [*(f"{start}-{part}" for part in protocol.LIFE), *batches]
 
 
 def classified(

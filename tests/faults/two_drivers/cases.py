@@ -11,6 +11,7 @@ from itertools import product
 from typing import Literal, NamedTuple
 
 from local_extensions.versions import SPARK
+from tests.faults import protocol
 from tests.support.examples import TOTALS
 from tests.support.fault_rules import Request
 from ytstream.job import PROCESSINGS
@@ -90,14 +91,10 @@ class Place:
     names, or one that it does not name (an orphan)."""
 
 
-OPENED = Request("StartTransaction", {"type": 1})
-"""``type`` 1: a tablet transaction (ETransactionType)."""
-HEAD = Request("ModifyRows", {"path": "{ledger}"})
-COMMIT = Request("CommitTransaction")
-COMMITTED = Request("CommitTransaction", when="after")
-AUDIT = Request("get", {"path": "{queue}/@"})
-"""Each batch asks for the queue once all outputs are written (audit.verify_queues)."""
-PLANNED = Request("MoveNode", {"destination_path": "*/offsets/*"}, "after", skip=1)
+OPENED, HEAD, COMMIT = map(protocol.request, ("open T", "write_head", "commit T"))
+AUDIT = protocol.request("audit")
+COMMITTED = replace(COMMIT, when="after")
+PLANNED = replace(protocol.request("write offsets"), skip=1)
 """Not the next batch: it may be one without rows, which Spark runs to close windows."""
 
 
@@ -118,11 +115,11 @@ def pauses(variant: Variant) -> tuple[Place, ...]:
     (YTsaurusStreamingTransactionSupport.createTransaction).
     """
     planned = _second_batch(variant)
-    written = Request("ModifyRows", {"path": "{output}"})
-    logged = [Request("MoveNode", {"destination_path": "*/commits/*"}, "after")]
+    written = protocol.request("write_outputs")
+    logged = [protocol.request("write commits")]
     if not variant.is_stateful:
         is_exact = variant.guarantee == "transactional"
-        logged = [Request("AdvanceConsumer", when="after")] if is_exact else []
+        logged = [protocol.request("advance")] if is_exact else []
     return (
         Place("opened", (*planned, OPENED)),
         Place("outputs", (*planned, replace(written, skip=1))),
@@ -202,20 +199,18 @@ snapshot's list under temporary names and moves them, and the files of a snapsho
 STATE = Place("state", (PLANNED, _state("WriteFile", "*", "before")))
 """Where a cluster goes away while a job uploads its state: the first file of a batch."""
 
-_FOLDER = Request(("commit_tx", "commit_transaction"), when="after")
-
 
 def _starts(variant: Variant) -> tuple[Place, ...]:
     """Return where a start is cut off: one request for each step of start.py.
 
     The last one is the query's first: it has planned a batch.
     """
-    planned = Request("MoveNode", {"destination_path": "*/offsets/*"}, "after")
+    planned = protocol.request("write offsets")
     return (
-        Place("before-raise", (HEAD,)),
+        Place("before-raise", (protocol.request("raise_epoch"),)),
         Place("raised", _RAISED),
-        Place("folder", (*_RAISED, _FOLDER)),
-        Place("begin", (*_RAISED, HEAD)),
+        Place("folder", (*_RAISED, protocol.request("new_folder"))),
+        Place("begin", (*_RAISED, protocol.request("begin"))),
         Place("begun", _BEGUN),
         Place("mark", (*_BEGUN, Request("set", {"path": "*@ytstream_job"}, "after"))),
         Place("planned", (*_BEGUN, planned if variant.is_stateful else OPENED)),
