@@ -22,8 +22,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from tests.journeys.live import Live, live
 from tests.support.jvm import submit_args
-from tests.support.live import Live, live
 from tools.example import ROOT
 from tools.picture import FONTS
 from ytstream.recovery.lock import LOCK_SECONDS

@@ -1,16 +1,17 @@
 """The protocol as a table: what a start and a batch do, in their order, and what shows each step.
 
-The harnesses read it, each what it needs: the model the names and functions, the simulated driver
-what a step leaves, the two drivers the requests, the sweep the parts of a life. Whoever changes the
-order of the runtime changes it here, and in HOW_A_BATCH_TRAVELS.md. test_protocol.py compares the
-table with that page, with the model, and with what the runtime's functions are called for.
+The harnesses read it, each what it needs: the model names and functions, the two drivers requests,
+the sweep the parts of a life. Whoever changes the order of the runtime changes it here and in
+HOW_A_BATCH_TRAVELS.md. sequences/test_protocol.py compares the table with that page, with the model
+and with both simulated drivers, packages/ytstream/tests/query/test_order_of_steps.py with the
+runtime.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tests.support.fault_rules import Request
+from tests.faults.fault_rules import Request
 
 RAISE, BEGIN, OPEN = "raise", "begin", "open"
 LIFE = (RAISE, BEGIN, OPEN)

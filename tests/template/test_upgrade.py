@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,30 @@ def change(template: Path) -> None:
         file.write_text(file.read_text() + "\n# of the template\n")
     edit(template / "templates/shared/sample.py", '"rejected": expected', '"refused": expected')
     git(template, "commit", "--quiet", "--all", "--message", "a change of each kind")
+
+
+OF_1_0_0 = {
+    "minicluster": ("testing",),
+    "ytstream": ("REJECTED", "Column", "Job", "JobError", "checked_state", "cli", "entry"),
+    "ytstream.demo.sample": ("Sample",),
+    "ytstream.demo.scenario": ("play",),
+    "ytstream.demo.screen": ("may_repeat",),
+    "ytstream.job": ("JobContext",),
+    "ytstream.testing.batches": ("stream_outputs",),
+    "ytstream.testing.frames": (
+        "assert_outputs", "output_frames", "reference_frame", "rejected_frames",
+    ),
+    "ytstream.testing.stream": ("Stream", "assert_exact"),
+}  # fmt: skip
+"""What the files of a repository of 1.0.0 import (commit 7d7dfc5d). Their owner may have changed
+them, so an update leaves them as they are."""
+
+
+@pytest.mark.parametrize("module", OF_1_0_0)
+def test_a_name_that_repositories_of_1_0_0_import_is_there(module: str) -> None:
+    found = import_module(module)
+    for name in OF_1_0_0[module]:
+        assert hasattr(found, name) or import_module(f"{module}.{name}")
 
 
 @pytest.mark.thorough

@@ -13,7 +13,6 @@ from packages.minicluster.tests.support.basics import (
     BASICS,
     KEYED,
     LACKED_BY_JAVA,
-    LacksError,
     connect,
     refused,
     table,
@@ -43,6 +42,8 @@ def java(running: testing.Running) -> Iterator[Any]:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", BASICS)
 def test_basics_over_the_java_client(name: str, java: Any) -> None:
+    from packages.minicluster.tests.support.java_values import LacksError
+
     root = f"//tmp/basics/java/{name}"
     java.create("map_node", root, recursive=True)
     if name not in LACKED_BY_JAVA:

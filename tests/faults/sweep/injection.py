@@ -9,13 +9,13 @@ from typing import Any
 
 from minicluster.client import Entry, Fault
 from minicluster.http.commands import COMMANDS
+from tests.faults.fault_rules import Request, add_fault
 from tests.faults.sweep import cases
 from tests.faults.sweep.life import SLOWER, Life, StalledError, end_queries, until
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.points import Point, is_border, named
 from tests.faults.sweep.scene import Recorded, recovery
 from tests.support import server_errors
-from tests.support.fault_rules import Request, add_fault
 from tests.support.remounts import Change, nothing, one_more_column, one_more_tablet, remount
 from ytstream.recovery.lock import LOCK_SECONDS
 

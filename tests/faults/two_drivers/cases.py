@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 from local_extensions.versions import SPARK
 from tests.faults import protocol
+from tests.faults.fault_rules import Request
 from tests.support.examples import TOTALS
-from tests.support.fault_rules import Request
 from ytstream.job import PROCESSINGS
 
 

@@ -35,10 +35,6 @@ LACKED_BY_JAVA = {
 """What the Java client 1.2.17 has no call for (`ApiServiceClient`, `CypressNodeType`)."""
 
 
-class LacksError(Exception):
-    """The client has no such call."""
-
-
 KEYED = [
     {"name": "k", "type": "int64", "sort_order": "ascending"},
     {"name": "v", "type": "string"},
@@ -531,6 +527,7 @@ def main() -> int:
     """Print a line for each of the basics; 1 if one of them failed."""
     # Here, since it takes the packages that Spark needs.
     from packages.minicluster.tests.support import java_client
+    from packages.minicluster.tests.support.java_values import LacksError
 
     failures: list[str] = []
     with testing.start(rpc_proxies=1) as cluster, java_client.connect(cluster.http) as java:

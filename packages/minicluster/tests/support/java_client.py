@@ -13,9 +13,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from yt import yson
 
-from packages.minicluster.tests.support.basics import LacksError
 from packages.minicluster.tests.support.java_cypress import JavaCypress
-from packages.minicluster.tests.support.java_values import Java, joined, jvm
+from packages.minicluster.tests.support.java_values import Java, LacksError, joined, jvm
 
 TABLET_INDEX = "$tablet_index"
 

@@ -18,11 +18,13 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 from yt import yson
 
-from packages.minicluster.tests.support.basics import LacksError
-
 REQUEST = "tech.ytsaurus.client.request"
 ROWS = "tech.ytsaurus.client.rows"
 TYPE = "tech.ytsaurus.core.tables.ColumnValueType"
+
+
+class LacksError(Exception):
+    """The client has no such call."""
 
 
 def _installed(package: str) -> Path:

@@ -19,11 +19,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from minicluster.testing import Running
-from tests.support import all_types, wire_rows
+from packages.minicluster.tests.support import wire_rows
+from packages.minicluster.tests.support.wire_rows import Pool, Rowset
+from tests.support import all_types
 from tests.support.examples import example, settings_of
 from tests.support.helpers import ContextOf, StreamOf, adopt, another_process
 from tests.support.server_errors import UNAVAILABLE
-from tests.support.wire_rows import Pool, Rowset
 from ytstream.cluster.client import Client, cluster_name
 from ytstream.connector import choose_connector, compile_java
 from ytstream.connector.java import Java, class_name, each, jvm_of

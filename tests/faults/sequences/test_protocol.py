@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.faults import protocol
+from tests.faults.calls import recorded
 from tests.faults.model.protocol import first, steps
 from tests.faults.model.variants import Model
 from tests.faults.protocol import ORDER, PAGE, START, STEPS
 from tests.faults.sequences.world import Form, Op, World
-from tests.support.calls import recorded
+from tests.support import driver
 from tests.support.project import ROOT
 
 TRAVELS = "packages/ytstream/HOW_A_BATCH_TRAVELS.md"
@@ -71,6 +72,6 @@ def test_the_simulated_driver_calls_the_runtime_in_that_order(
     assert calls[-len(ran) :] == ran
 
 
-def test_what_a_batch_leaves_is_seen_outside_its_transaction() -> None:
-    assert protocol.leaves(in_transaction=True) == ("offsets", "state", "commits", "head")
-    assert protocol.leaves(in_transaction=False) == ("offsets", "state", "head", "commits")
+def test_the_driver_without_spark_leaves_what_a_batch_leaves_outside_its_transaction() -> None:
+    for in_transaction, written in driver.STEPS.items():
+        assert protocol.leaves(in_transaction=in_transaction) == written
