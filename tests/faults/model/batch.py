@@ -18,7 +18,19 @@ from .cluster import (
     transact,
 )
 from .state import At, Counts, Driver, Folder, Head, State, Step, Write
-from .variants import Model
+from .variants import ORDER, Model
+
+
+def _named(model: Model, first: str, until: str = "", *, after: bool = False) -> tuple[str, ...]:
+    """Return the steps of the protocol's table from one to before another: those that are joined.
+
+    ``after``: without the first one. Without state none is written.
+    """
+    order = ORDER[not model.replays]
+    begin = order.index(first) + after
+    end = order.index(until, begin) if until else len(order)
+    return tuple(name for name in order[begin:end] if model.stateful or name != "write state")
+
 
 # All guarantees: Spark's logs, and the check.
 
@@ -70,7 +82,7 @@ def plan(model: Model, state: State, number: int) -> Steps:
         yield refused(model, state, number, names, f"offsets/{batch} exists")
         return
     if model.replays and batch and not model.is_own:
-        names = ("plan", "write offsets", "confirm")
+        names = _named(model, "plan", "verify_head")
         confirm = Write("confirm", number, consumer=min(driver.end, model.rows))
         state = applied(model, state, confirm)
     for end in ends:
@@ -106,20 +118,21 @@ def verify_head(model: Model, state: State, number: int) -> Steps:
     """
     driver = state.drivers[number]
     cached = model.mutant == "cached_check" and driver.checked
-    names: tuple[str, ...] = ("verify_head", "verify_start")
+    names = _named(model, "verify_head", "write_outputs")
     if not model.replays:
-        names = ("open T", *names)
+        names = _named(model, "open T", "write state" if model.stateful else "write commits")
     if not (cached or model.mutant == "no_check" or _is_next(model, state, driver)):
         if model.mutant == "checked_late":
             state = _with_state(model, state, number, driver)
-        yield refused(model, state, number, names, "the head is not the one before", At.PURGE)
+        checked = names[: names.index("verify_start") + 1]
+        yield refused(model, state, number, checked, "the head is not the one before", At.PURGE)
         return
     if model.replays:
         at = At.OUTPUT
     elif model.stateful:
-        at, names = At.STATE, (*names, "write_outputs")
+        at = At.STATE
     else:
-        at, names = At.LOG, (*names, "write_outputs", *_AUDITED)
+        at = At.LOG
         if model.static:
             state = shelved(state, driver, _output(model, state, driver))
     then = driver._replace(at=at, checked=model.mutant == "cached_check")
@@ -140,7 +153,7 @@ def write_commits(model: Model, state: State, number: int) -> Steps:
     """Write `commits/N`, before T is committed; SPYT advances the consumer in T."""
     driver, batch = state.drivers[number], state.drivers[number].batch
     folder = own(model, state, driver)
-    names = ("write commits",) if model.replays else ("write commits", "advance")
+    names = _named(model, "write commits", "" if model.replays else "commit T")
     if batch in folder.commits:
         at = At.RAISE if model.replays else At.PURGE
         yield refused(model, state, number, names, f"commits/{batch} exists", at)
@@ -152,13 +165,12 @@ def write_commits(model: Model, state: State, number: int) -> Steps:
 
 # transactional: the outputs, the head and the consumer are in T.
 
-_AUDITED = ("audit", "write_head")
-
 
 def write_state(model: Model, state: State, number: int) -> Steps:
     """Write the state's next version, outside T; then the audit, and the head in T."""
     driver = state.drivers[number]
-    names = ("write state", *(_AUDITED if model.mutant != "head_outside" else ("audit",)))
+    until = "write commits" if model.mutant != "head_outside" else "write_head"
+    names = _named(model, "write state", until)
     after = _with_state(model, state, number, driver._replace(at=At.LOG))
     yield Step(number, names, f"version {driver.batch + 1}"), after
 
@@ -226,11 +238,12 @@ def write_outputs(model: Model, state: State, number: int) -> Steps:
             late = state._replace(faults=state.faults - 1, late=(*state.late, write))
             lost = Step(number, ("write_outputs",), f"{note}: a task hangs, the query fails")
             yield lost, failed(late, number, At.RAISE)
+    names = _named(model, "write_outputs", "write state")
     if model.stateful:
         after = _with_state(model, written, number, then)
-        yield Step(number, ("write_outputs", "write state"), note), after
+        yield Step(number, (*names, "write state"), note), after
     else:
-        yield Step(number, ("write_outputs",), note), moved(written, number, then)
+        yield Step(number, names, note), moved(written, number, then)
 
 
 def record(model: Model, state: State, number: int) -> Steps:
@@ -239,7 +252,7 @@ def record(model: Model, state: State, number: int) -> Steps:
     A conflict with SPYT's move in a frozen driver leaves no trace, and it is done again. SPYT in
     this driver moves the consumer to the same row later.
     """
-    driver, names = state.drivers[number], ("audit", "verify_head", "write_head")
+    driver, names = state.drivers[number], _named(model, "write state", "write commits", after=True)
     if not _is_next(model, state, driver) and model.mutant != "no_check":
         yield refused(model, state, number, names, "the head is not the one before")
         return

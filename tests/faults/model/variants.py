@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tests.faults import protocol
 
+ORDER = protocol.ORDER
 STEPS = {name: step.function for name, step in protocol.STEPS.items()}
 """The function that does a step. Those of Spark and SPYT are not ours to import."""
 
