@@ -87,6 +87,15 @@ def test_nothing_is_asked_twice(provisioned_of: ContextOf, cluster: Running) -> 
     assert sorted(asked) == sorted(f"{path}/@" for path in objects)
 
 
+def test_a_new_job_is_looked_at_three_times(context_of: ContextOf, cluster: Running) -> None:
+    """Before there are queues, before the outputs, whose tablets follow theirs, and at the end."""
+    context = context_of("transactional", "map")
+    since = len(cluster.client.journal())
+    provision(context)
+    asked = [entry.args.get("path") for entry in cluster.client.journal()[since:]]
+    assert asked.count(f"{context.settings.ledger}/@") == 3
+
+
 @pytest.mark.parametrize(
     ("guarantee", "queues", "pivots"),
     [
