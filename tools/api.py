@@ -49,6 +49,7 @@ Your files import these names from `ytstream`:
 
 ```python
 from ytstream import REJECTED, Column, Job, JobError, checked_state, json_of, latest, lookup
+from ytstream import Daily, Every, Hourly, days, minutes
 ```"""
 REJECTED = """\
 ## `REJECTED`
@@ -104,6 +105,9 @@ def page() -> str:
         *_functions(RUNTIME / "declaration/checked_state.py", ["checked_state"], "##"),
         *_functions(RUNTIME / "connector/json_of.py", ["json_of"], "##"),
         *_functions(RUNTIME / "declaration/lookups.py", ["lookup"], "##"),
+        *_functions(
+            RUNTIME / "schema/periods.py", ["Hourly", "Daily", "Every", "days", "minutes"], "##"
+        ),
         f"## `JobError`\n\n{_error(errors, 'JobError')}\n\n{ERRORS}",
         f"### Error codes\n\n{_codes()}",
         f"## `RestartableError`\n\n{_error(errors, 'RestartableError')}",

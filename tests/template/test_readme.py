@@ -26,7 +26,7 @@ from tests.support.examples import example, offered, settings_of
 from tests.support.jvm import submit_args
 from tests.support.pages import dead_links, headings
 from tests.support.project import ROOT, TOOLS, YTSTREAM, Variant, generate, variant_answers
-from ytstream import cli
+from ytstream import Hourly, cli
 from ytstream.commands.registry import registry
 from ytstream.errors import FullAccountError, OutageError
 from ytstream.log import Event
@@ -151,7 +151,7 @@ def test_every_target_they_name_exists(project: Path) -> None:
     targets = re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)
     assert named <= {*targets}
     variables = set(re.findall(r"`make [a-z-]+ ([A-Z]+)=", both(project)))
-    assert variables == {"TO", "COUNT", "REPLACE", "CONFIG", "FROM"}
+    assert variables == {"TO", "COUNT", "REPLACE", "CONFIG", "FROM", "PERIOD"}
     assert all(re.search(rf"^#   {name}=", makefile, re.MULTILINE) for name in variables)
 
 
@@ -170,7 +170,7 @@ def test_every_file_they_name_exists(project: Path) -> None:
     # Pages of the runtime are in the template.
     pages = {"docs/runtime/ledger.md", "docs/runtime/snapshots.md"}
     assert all((ROOT / "docs/runtime" / Path(name).name).is_file() for name in pages)
-    of_the_template = {"docs/cluster.md", "docs/upgrading.md"}
+    of_the_template = {"docs/archives.md", "docs/cluster.md", "docs/upgrading.md"}
     assert all((ROOT / name).is_file() for name in of_the_template)
     pages |= of_the_template
     pages |= {"config/staging.toml", "config/laptop.toml"}  # an owner may add them
@@ -214,7 +214,8 @@ def test_each_alert_has_its_entry_and_each_entry_its_alert(project: Path) -> Non
     """The address in an alert leads to a heading of the page, with all that an entry has."""
     facts = dict(re.findall(r"^\| (guarantee|processing) \| `(\w+)` \|$", text_of(project), re.M))
     job = example(facts["guarantee"], offered(facts["processing"]), rejects=True).job
-    job = replace(job, references={"auctions": []})  # the page is for jobs with lookups as well
+    # The page is for jobs with lookups and archives as well.
+    job = replace(job, references={"auctions": []}, static={"output": Hourly("date_time")})
     settings = settings_of(job, "//home/job")
     if job.processing in TIMED:
         job, settings = replace(job, late="reject"), replace(settings, late_limit=0.1)

@@ -16,17 +16,23 @@ from .errors import JobError, RestartableError
 from .job import Job
 from .schema.columns import REJECTED_COLUMNS as REJECTED
 from .schema.columns import Column
+from .schema.periods import Daily, Every, Hourly, days, minutes
 from .version import __version__
 
 __all__ = [
     "REJECTED",
     "Column",
+    "Daily",
+    "Every",
+    "Hourly",
     "Job",
     "JobError",
     "RestartableError",
     "__version__",
     "checked_state",
+    "days",
     "json_of",
     "latest",
     "lookup",
+    "minutes",
 ]

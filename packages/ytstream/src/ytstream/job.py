@@ -20,6 +20,7 @@ from .schema.columns import (
     rejected_columns,
     resolved,
 )
+from .schema.periods import Archive
 from .settings import spark_conf
 from .settings.job_rules import RULES
 from .settings.job_settings import DEFAULT_CONFIG, ROCKSDB, Settings
@@ -91,8 +92,10 @@ class Job:
     transform: Callable[..., DataFrame]
     """transform() of transform.py: takes the queues' rows and, for a join, the reference. It
     returns the rows of the outputs."""
-    static: Sequence[str] = ()
-    """STATIC of tables.py: outputs that are folders with a static table for each micro-batch."""
+    static: Sequence[str] | Mapping[str, Archive] = ()
+    """STATIC of tables.py: outputs that are folders of static tables. A tuple of names gives each
+    micro-batch a table. A dict of names and Hourly(...), Daily(...) or Every(...) gives each period
+    one."""
     split: Callable[[DataFrame], Mapping[str, DataFrame]] | None = None
     """outputs() of transform.py: takes the finished rows of one micro-batch and returns the rows of
     each output by its name. Without it all rows go to "output"."""
@@ -150,6 +153,16 @@ class Job:
         return tuple(name for name, listed in self.outputs.items() if is_totals(listed))
 
     @property
+    def archives(self) -> Mapping[str, Archive]:
+        """The outputs with a static table per period."""
+        return self.static if isinstance(self.static, Mapping) else {}
+
+    @property
+    def snapshots(self) -> Sequence[str]:
+        """The outputs with a static table per micro-batch."""
+        return () if isinstance(self.static, Mapping) else self.static
+
+    @property
     def package(self) -> str:
         """The Python package of transform()."""
         return self.transform.__module__.partition(".")[0]
@@ -167,7 +180,7 @@ class Job:
     @property
     def rejects(self) -> bool:
         """Whether the job writes rows to "rejected"."""
-        return bool(self.reject) or self.rejects_late
+        return bool(self.reject) or self.rejects_late or bool(self.archives)
 
     @cached_property
     def queue_columns(self) -> tuple[Column, ...]:

@@ -22,6 +22,7 @@ from . import (
     rehearse,
     replay_rejected,
     rows,
+    seal,
     status,
     submit,
     tables,
@@ -33,6 +34,6 @@ COMMANDS = tuple(
     for module in (
         rows, submit, logs, status, metrics, page, drain, complete_until, capture, rehearse,
         replay_rejected, demo, real, tables, confs, alerts, why,
-        adopt, approve, preview, reference,
+        adopt, approve, preview, reference, seal,
     )
 )  # fmt: skip

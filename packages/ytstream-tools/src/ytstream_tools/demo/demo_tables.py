@@ -13,8 +13,10 @@ from ytstream.cluster.client import Client
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
+from ytstream.ledger import archive_rows
 from ytstream.recovery.staging import NAME
 from ytstream.schema.columns import Column
+from ytstream.schema.periods import begin_of
 from ytstream.settings.addresses import is_loopback
 
 from . import sample_types
@@ -81,15 +83,24 @@ def rows_in(client: Client, queue: str) -> int:
 
 def snapshots(client: Client, folder: str) -> list[str]:
     """Return the paths of our tables in the folder of a static output, in the order of time."""
-    names = sorted(str(name) for name in client.list(folder) if NAME.fullmatch(str(name)))
+    found = map(str, client.list(folder))
+    names = sorted(name for name in found if NAME.fullmatch(name) or begin_of(name) is not None)
     return [f"{folder}/{name}" for name in names]
+
+
+def static_tables(client: Client, ledger: str, output: str, folder: str) -> list[str]:
+    """Return where all rows of a static output are: its tables, and what waits for its period."""
+    rows = client.select_rows(archive_rows.pieces_query(ledger, output))
+    pieces = sorted(archive_rows.piece_of(row).piece.path for row in rows)
+    return [*snapshots(client, folder), *pieces]
 
 
 def row_count(context: JobContext, output: str = "output") -> int:
     """Return how many rows the output has; a static one has those of all its tables."""
     client, path = context.client, context.settings.outputs[output]
     is_static = output in context.job.static
-    paths = snapshots(client, path) if is_static else [path]
+    ledger = context.settings.ledger
+    paths = static_tables(client, ledger, output, path) if is_static else [path]
     return sum(int(client.get(f"{path}/@row_count")) for path in paths)
 
 
@@ -104,7 +115,7 @@ def read_output(context: JobContext, output: str) -> Counted:
     client, settings, job = context.client, context.settings, context.job
     columns, path = compared(job, output), settings.outputs[output]
     if output in job.static:
-        tables = snapshots(client, path)
+        tables = static_tables(client, settings.ledger, output, path)
         return counted((row for table in tables for row in client.read_table(table)), columns)
     if not is_rejected(job, output):
         return read(client, path, columns)

@@ -131,7 +131,8 @@ def replay(
                     time.sleep(0.1)
             if process.stop():
                 raise _ended(version, "at its stop", process)
-        return {name: _read(client, name, path) for name, path in settings.outputs.items()}
+        ledger, outputs = settings.ledger, settings.outputs
+        return {name: _read(client, ledger, name, path) for name, path in outputs.items()}
 
 
 def _values(version: RehearsedVersion, given: ClusterInput, proxy: str) -> dict[str, Any]:
@@ -178,13 +179,11 @@ def _send(client: Client, part: CapturedBatch) -> None:
                 client.insert_rows(path, rows[start : start + demo_tables.CHUNK])
 
 
-def _read(client: Client, name: str, path: str) -> OutputRows:
+def _read(client: Client, ledger: str, name: str, path: str) -> OutputRows:
     """Return the rows of an output with its own columns; a static one has those of all tables."""
     if client.get(f"{path}/@type") == "map_node":
-        found = [
-            row for table in demo_tables.snapshots(client, path) for row in client.read_table(table)
-        ]
-        return OutputRows(found)
+        tables = demo_tables.static_tables(client, ledger, name, path)
+        return OutputRows([row for table in tables for row in client.read_table(table)])
     columns = [c for c in client.get(f"{path}/@schema") if not str(c["name"]).startswith("$")]
     names = [str(c["name"]) for c in columns if c["name"] not in _TIMES.get(name, ())]
     key = [str(c["name"]) for c in columns if c.get("sort_order")]

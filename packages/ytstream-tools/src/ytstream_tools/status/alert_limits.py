@@ -2,6 +2,8 @@
 
 STALLED_SECONDS, LATE_SECONDS = 600, 300
 """A job is stalled without a batch for so long, and late when a row has waited for so long."""
+UNSEALED_SECONDS = 3600
+"""A period of an archive is not sealed so long after it could be complete."""
 STARTS_PER_HOUR = 3
 """Starts of an hour that are no reason to look."""
 FULL_BATCHES = 10

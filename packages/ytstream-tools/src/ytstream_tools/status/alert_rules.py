@@ -24,6 +24,7 @@ from .alert_limits import (
     REJECTED_SHARE,
     STALLED_SECONDS,
     STARTS_PER_HOUR,
+    UNSEALED_SECONDS,
 )
 
 _QUEUE_AGENT = "yt_queue_agent_consumer_partition"
@@ -137,6 +138,15 @@ def alerts(job: Job, settings: Settings) -> Iterator[Alert]:
             "Rows without a match have nulls, or an inner lookup drops them. They are not looked "
             "up again when the reference has their keys.",
             "ytstream_lookup_missing_total",
+        )  # fmt: skip
+    if job.archives:
+        yield Alert(
+            "YtstreamPeriodNotSealed",
+            f"max by (app, output) (ytstream_archive_overdue_seconds{{SELF}}) > {UNSEALED_SECONDS}",
+            5, "warning",
+            "a period of an archive has no table an hour after it could be complete",
+            "Its rows are staged and safe. Readers of the archive wait. `why` names what holds it.",
+            "ytstream_archive_overdue_seconds",
         )  # fmt: skip
     if job.kind.is_stateful:
         yield Alert(

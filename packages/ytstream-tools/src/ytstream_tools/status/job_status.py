@@ -24,6 +24,8 @@ from ytstream.recovery.lock import InstanceLock
 
 from ..submitting import version_history
 from ..submitting.version_history import DeployedVersion
+from . import archive_status
+from .archive_status import ArchiveStatus
 
 LOOKED_AT = 100
 """Batches that are read: rejected rows are theirs."""
@@ -168,6 +170,8 @@ class JobStatus:
     """Those that were submitted, the newest first, as far as they are recorded."""
     accounts: Sequence[ResourceUsage] = ()
     """What is used of the accounts that the job writes with, as far as this user may know."""
+    archives: Sequence[ArchiveStatus] = ()
+    """Outputs with a table per period."""
 
     @property
     def lag(self) -> int:
@@ -285,6 +289,7 @@ def read(context: JobContext) -> JobStatus:
         runs=operation.runs(client, seen.id) if seen is not None else (),
         versions=version_history.read(client, settings, SHOWN),
         accounts=_accounts(context),
+        archives=archive_status.read(context, now),
     )
 
 
@@ -392,7 +397,7 @@ def _state(context: JobContext, head: Head | None) -> StateSize | None:
 
 
 def _static(context: JobContext, head: Head | None) -> UnpublishedTables | None:
-    if not context.job.static:
+    if not context.job.snapshots:
         return None
     client, settings = context.client, context.settings
     written = staging.written(client, settings)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
+from datetime import datetime
 
 import prometheus_client
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -25,6 +26,7 @@ from ytstream.log import say, warn
 from ytstream.settings.job_settings import token
 
 from . import job_status
+from .archive_status import ArchiveStatus
 from .job_status import JobStatus, ProcessState
 
 _LOOP_SECONDS = 3600.0
@@ -66,6 +68,12 @@ HELP: Mapping[str, str] = {
     "ytstream_watermark_timestamp_seconds": "The watermark, in seconds since 1970.",
     "ytstream_account_used_ratio": "The part of an account's quota that is used, by resource.",
     "ytstream_static_tables_waiting": "Tables of static outputs that wait for publication.",
+    "ytstream_archive_staged_rows": "Rows of an archive that are in no table yet.",
+    "ytstream_archive_staged_bytes": "Size of these rows.",
+    "ytstream_archive_tables_waiting": "Tables that these rows become.",
+    "ytstream_archive_overdue_seconds": "Since when the oldest of them could be complete; 0: none.",
+    "ytstream_archive_complete_until_timestamp_seconds": "Up to when all tables of an archive are "
+    "there, in seconds since 1970.",
 }
 """Metric -> its help. One that ends with _total is a counter, any other a gauge."""
 Sample = tuple[str, Mapping[str, str], float]
@@ -96,11 +104,24 @@ def samples(context: JobContext, found: JobStatus) -> Iterator[Sample]:
             yield "ytstream_state_store_seconds", {}, store.milliseconds / 1000
         if found.state.watermark:
             yield "ytstream_watermark_timestamp_seconds", {}, found.state.watermark / 1000
-    for one in found.accounts:
-        where = {"account": one.account, "resource": one.resource}
-        yield "ytstream_account_used_ratio", where, one.ratio
+    for used in found.accounts:
+        where = {"account": used.account, "resource": used.resource}
+        yield "ytstream_account_used_ratio", where, used.ratio
     if found.static is not None:
         yield "ytstream_static_tables_waiting", {}, found.static.waiting
+    for one in found.archives:
+        yield from _of_archive(one)
+
+
+def _of_archive(one: ArchiveStatus) -> Iterator[Sample]:
+    where = {"output": one.output}
+    yield "ytstream_archive_staged_rows", where, one.rows
+    yield "ytstream_archive_staged_bytes", where, one.bytes
+    yield "ytstream_archive_tables_waiting", where, one.tables
+    yield "ytstream_archive_overdue_seconds", where, one.overdue_seconds
+    if one.complete_until:
+        time = datetime.fromisoformat(one.complete_until).timestamp()
+        yield "ytstream_archive_complete_until_timestamp_seconds", where, time
 
 
 def _named(context: JobContext, found: JobStatus) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import LookedUp
 
 from ..submitting.version_history import DeployedVersion
+from .archive_status import ArchiveStatus
 from .job_status import FinishedBatch, JobStatus, PartitionStatus
 
 VERSION = 1
@@ -60,6 +61,7 @@ def document(context: JobContext, found: JobStatus) -> dict[str, Any]:
         },
         "state": _state(found),
         "static": None if found.static is None else asdict(found.static),
+        "archives": [_archive(one) for one in found.archives],
         "operation": _operation(context, found),
         "versions": [_version(one) for one in found.versions],
     }
@@ -101,6 +103,11 @@ def _lookups(used: LookedUp) -> Mapping[str, Any]:
     figures = asdict(used)
     seconds = figures.pop("milliseconds") / 1000
     return {**figures, "seconds": seconds}
+
+
+def _archive(one: ArchiveStatus) -> Mapping[str, Any]:
+    sealed = None if one.last_sealed is None else _time(one.last_sealed)
+    return {**asdict(one), "last_sealed": sealed}
 
 
 def _state(found: JobStatus) -> Mapping[str, Any] | None:

@@ -201,6 +201,8 @@ def _state(found: JobStatus) -> Iterator[str]:
         yield f"{waiting} of static outputs waiting for publication"
         for path in found.static.forgotten:
             yield f"{path}: {staging.FORGOTTEN}"
+    for archive in found.archives:
+        yield archive.text
 
 
 def _operation(context: JobContext, seen: JobStatus) -> Iterator[str]:

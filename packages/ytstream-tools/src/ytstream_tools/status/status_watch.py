@@ -85,6 +85,8 @@ def _head(context: JobContext, found: JobStatus, width: int) -> Iterator[str]:
         yield f"state {rows}, {found.state.bytes / 1024**2:.1f} MiB; watermark {mark}"
     if found.static is not None:
         yield f"{counted(found.static.waiting, 'static table')} waiting for publication"
+    for archive in found.archives:
+        yield archive.text[:width]
 
 
 def _lag(found: JobStatus, before: JobStatus | None) -> Iterator[str]:

@@ -415,6 +415,32 @@ def _late(found: Facts) -> Finding | None:
     )  # fmt: skip
 
 
+def _unsealed(found: Facts) -> Finding | None:
+    """Return what holds a period of an archive open; the oldest row that waits decides."""
+    status = found.status
+    archives = [one for one in status.archives if one.overdue_seconds] if status else []
+    if status is None or not archives or archives[0].overdue_seconds <= STALLED_SECONDS:
+        return None
+    one = archives[0]
+    waiting = [p for p in status.partitions if p.lag]
+    said = f"{one.output}: {one.open} has no table, {duration(one.overdue_seconds)} after its end"
+    if not waiting:
+        return Finding(
+            f"{said}, and the job has read all rows",
+            (f"{found.make('logs')}: a line that begins with `archive` says what keeps the table "
+             "out of its folder",
+             f"{found.make('check')} says whether the queues have the times of their rows"),
+        )  # fmt: skip
+    oldest = max(waiting, key=lambda p: p.seconds or 0.0)
+    since = f", the first for {duration(oldest.seconds)}" if oldest.seconds else ""
+    return Finding(
+        f"{said}: {counted(oldest.lag, 'row')} of {oldest.queue}, tablet {oldest.number}, wait"
+        f"{since}",
+        ("the period is complete once they are read",
+         f"to do without them: {found.make('seal')} PERIOD={one.open}, which says what that means"),
+    )  # fmt: skip
+
+
 def _restarts(found: Facts) -> Finding | None:
     status = found.status
     if status is None or status.process != ProcessState.RUNNING or status.epochs <= _STARTS_PER_DAY:
@@ -469,6 +495,7 @@ CAUSES: Sequence[Cause] = (
     Cause("unequal", _unequal),
     Cause("rejected", _rejected),
     Cause("late", _late),
+    Cause("unsealed", _unsealed),
     Cause("restarts", _restarts),
     Cause("tablet", slowness.hot_tablet),
     Cause("cut", slowness.cut_batches),

@@ -221,6 +221,18 @@ def _inner(error: Any) -> Any:
     return None if isinstance(inner, TypeError) else inner  # urllib3 tries two ways to read
 
 
+def concatenate(client: Client, sources: Sequence[str], target: str) -> None:
+    """Replace the rows of a static table by those of others, in the client's transaction.
+
+    One request: the client's own concatenate() makes a transaction for it and asks for types.
+    """
+    from yt.wrapper.driver import make_request
+
+    make_request(
+        "concatenate", {"source_paths": [*sources], "destination_path": target}, client=client
+    )
+
+
 def facts(client: Client, path: str, names: Sequence[str]) -> dict[str, Any] | None:
     """Return those of the attributes that the node has, in one request; None without the node."""
     try:

@@ -7,7 +7,14 @@ from ..declaration import archive, reject_conditions
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
-from ..provisioning import capacity, cluster_spark, job_objects, permissions, retention
+from ..provisioning import (
+    archives,
+    capacity,
+    cluster_spark,
+    job_objects,
+    permissions,
+    retention,
+)
 from ..recovery import start
 from ..version import version_of
 from .command import Command, RequiredTables
@@ -29,6 +36,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
     for remark in chain(
         retention.remarks(context.client, context.settings),
         capacity.remarks(context),
+        archives.remarks(context),
         reject_conditions.remarks(context.job.reject, context.settings.spark_confs),
         reject_conditions.remarks(context.job.warn, context.settings.spark_confs, "WARN"),
     ):

@@ -17,7 +17,7 @@ OF_THE_RUNTIME = tuple(module.COMMAND for module in (provision, check, run, stop
 OF_THE_TOOLS = (
     "rows", "submit", "logs", "status", "metrics", "page", "drain", "complete-until", "capture",
     "rehearse", "replay-rejected", "demo", "real", "tables", "confs", "alerts", "why",
-    "adopt", "approve", "preview", "reference",
+    "adopt", "approve", "preview", "reference", "seal",
 )  # fmt: skip
 """The commands of ytstream-tools. They are known here so that a missing package can be named."""
 GROUP = "ytstream.commands"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..schema.columns import Column
 from ..settings.job_settings import OWN, SPYT, Settings
-from .compile_java import BACKLOG_CLOCK, OUTPUT, PACE, REPLAY, SOURCE, unavailable
+from .compile_java import BACKLOG_CLOCK, OUTPUT, PACE, PIECES, REPLAY, SOURCE, unavailable
 from .java import Java, class_name, each
 from .spark_plan import execution_of
 
@@ -101,6 +101,23 @@ def write(
     java[f"{OUTPUT}.write"](
         execution.toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)), most, tablets
     )
+
+
+def write_pieces(
+    rows: DataFrame, attributes: Mapping[str, Any], folder: str, transaction: str, by: str,
+    seconds: int, bounds: tuple[int, int, int], most: int, java: Java,
+) -> str:  # fmt: skip
+    """Write the rows of an archive under a master transaction; return the lines of Pieces.java.
+
+    ``bounds``: when the oldest and the newest period begins, and when the last one ended that takes
+    no row any more. With either connector: SPYT's writer makes one table in ten requests and more.
+    """
+    return str(
+        java[f"{PIECES}.write"](
+            execution_of(rows).toRdd(), rows._jdf.schema(), java.node(dict(attributes)), folder,
+            transaction, by, seconds, *bounds, most,
+        )
+    )  # fmt: skip
 
 
 def seconds_written(java: Java) -> float:

@@ -8,7 +8,9 @@ from itertools import chain
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import COUNT, LATE, PROCESSINGS, REJECT, REJECTED, Guarantee, Job, own_confs
+from ..schema import periods
 from ..schema.columns import Column, is_totals, key_of, rejected_columns, type_name
+from ..schema.periods import Archive
 from ..schema.spark_types import never_written
 from ..settings import spark_conf
 from ..settings.job_settings import SPYT, Settings, one_tablet_of
@@ -62,6 +64,8 @@ def _of_reject(job: Job) -> Iterator[str]:
     """Yield what is wrong with REJECT, `late` and their output, apart from the output's columns."""
     if job.rejects and REJECTED not in job.outputs:
         needs = "REJECT" if job.reject else f'late="{REJECT}"'
+        if not job.reject and job.archives:
+            needs = "STATIC with a table per period, for rows that belong to no open one,"
         yield (
             f"{needs} needs an output in OUTPUTS: {REJECTED!r}: REJECTED, which ytstream exports: "
             'see docs/operations.md, "Rejected rows"'
@@ -92,8 +96,26 @@ def _of_static(job: Job) -> Iterator[str]:
         elif key := key_of(job.output_columns[name]):
             yield (
                 f"OUTPUTS[{name!r}] is static and cannot have key columns ({', '.join(key)}): each "
-                "micro-batch is a table of its own, so no row replaces another"
+                f"{'period' if name in job.archives else 'micro-batch'} is a table of its own, so "
+                "no row replaces another"
             )
+        elif name in job.archives:
+            yield from _of_archive(job, name, job.archives[name])
+
+
+def _of_archive(job: Job, name: str, archive: Archive) -> Iterator[str]:
+    """Yield what is wrong with an output that has a table per period."""
+    found = {column.name: column for column in job.output_columns[name]}
+    said = f"STATIC[{name!r}]"
+    for problem in periods.problems(archive):
+        yield f"{said}: {problem}"
+    if not isinstance(archive.by, str):
+        return
+    if archive.by not in found:
+        yield f"{said}: by={archive.by!r}, which OUTPUTS[{name!r}] does not have"
+    elif (kind := type_name(found[archive.by].type)) not in periods.TIMES:
+        wanted = " or ".join(periods.TIMES)
+        yield f"{said}: the column {archive.by} is {kind}, wanted {wanted}: cast it in transform()"
 
 
 def _of_columns(job: Job) -> Iterator[str]:
@@ -190,8 +212,12 @@ def _of_kinds(job: Job) -> Iterator[str]:
     for name in ("reject", "warn"):
         if not isinstance(getattr(job, name), Mapping):
             yield f"{name}: wanted a dict of reasons and SQL conditions"
-    if not (isinstance(job.static, tuple | list) and all(map(_is_line, job.static))):
-        yield f"static={job.static!r}: wanted a tuple of names of outputs"
+    if isinstance(job.static, Mapping):
+        for name, archive in job.static.items():
+            if not (_is_line(name) and isinstance(archive, Archive)):
+                yield f"static[{name!r}]={archive!r}: wanted Hourly(...), Daily(...) or Every(...)"
+    elif not (isinstance(job.static, tuple | list) and all(map(_is_line, job.static))):
+        yield f"static={job.static!r}: wanted a tuple of names of outputs, or a dict of archives"
     if not isinstance(job.outputs, Mapping):
         yield "outputs: wanted a dict of names and lists of columns"
     else:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import ConflictError
-from . import ledger_rows
+from . import archive_rows, ledger_rows
 from .batch_row_ranges import Ranges
 from .ledger_rows import BatchRow, Head, StoreFigures
 from .positions import Select
@@ -76,6 +76,7 @@ def write_head(transaction: Transaction, path: str, head: Head, done: BatchRow) 
     totals = ledger_rows.added(head.totals, done)
     head = replace(head, totals=totals, timestamp=transaction.timestamp)
     rows = [ledger_rows.head_row(head), ledger_rows.batch_row(head, done)]
+    rows += archive_rows.piece_rows(done, head.number, head.epoch, head.batch)
     last = head.number - ledger_rows.kept(head)
     old = [{"kind": "batch", "number": last}] if last > 0 else []
     transaction.modify(path, ledger_rows.COLUMNS, rows, old)

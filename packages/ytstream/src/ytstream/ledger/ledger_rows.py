@@ -8,7 +8,7 @@ ended, and that a start has found nothing to read. Values only: recovery/ and qu
 them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,6 +18,7 @@ import yt.type_info as ti
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..schema.columns import Column
+from ..schema.periods import Staged
 from .queue_layout import QueueLayout
 
 KEPT = 500_000
@@ -191,6 +192,8 @@ class BatchRow:
     """Reason -> rows that WARN has counted."""
     times: BatchTimes | None = None
     """None: an older version wrote the row."""
+    pieces: Sequence[Staged] = ()
+    """What the batch has written for tables of periods."""
 
     @property
     def read(self) -> int:
@@ -524,6 +527,7 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         ),
         **({"warned": dict(done.warned)} if any(done.warned.values()) else {}),
         **({"times": asdict(done.times)} if done.times is not None else {}),
+        **({"pieces": [one.piece.id for one in done.pieces]} if done.pieces else {}),
     }
     return {
         "kind": "batch",

@@ -74,7 +74,7 @@ class StaticTables:
         """
         job, settings = context.job, context.settings
         counts = {}
-        for output in [name for name in job.outputs if name in job.static and name in frames]:
+        for output in [name for name in job.outputs if name in job.snapshots and name in frames]:
             table = StagedTable(output, self.epoch.number, number)
             path = table.path_in(settings)
             rows = context.guarantee.fenced(frames[output])

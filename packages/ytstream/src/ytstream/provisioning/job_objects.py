@@ -20,7 +20,8 @@ from ..guarantees import sizing
 from ..job import REJECTED, JobContext
 from ..ledger import ledger_rows
 from ..ledger.positions import MARKER
-from ..recovery import output_ownership
+from ..ledger.row_timestamps import TIMESTAMP
+from ..recovery import completeness, output_ownership
 from ..schema.columns import Column, key_of
 from ..schema.table_schema import (
     SERVICE_COLUMNS,
@@ -187,6 +188,8 @@ def findings(
         for path in settings.queues
         for found in inspect(DeclaredObject("queue", path, *parts))
     ]
+    if declared and not queues:
+        yield from _without_times(context, look)
     consumer = list(inspect(DeclaredObject("consumer", settings.consumer, "queue_consumer")))
     yield from [*queues, *consumer]
     if not queues and not consumer:
@@ -240,6 +243,21 @@ def _outputs(
         yield from inspect(
             DeclaredObject("staging", settings.staging, "map_node", attributes=folder)
         )
+
+
+def _without_times(context: JobContext, look: AttributesOf) -> Iterator[Discrepancy]:
+    """Yield queues that do not tell when a row was written: then no period is ever complete."""
+    if not context.job.archives or completeness.has_watermark(context.job):
+        return
+    for path in context.settings.queues:
+        names = {str(column["name"]) for column in look(path).get("schema", ())}
+        if names and TIMESTAMP not in names:
+            yield Discrepancy(
+                f"queue {path}",
+                f"has no column {TIMESTAMP}, so nobody can tell when a period of "
+                f"{', '.join(context.job.archives)} is complete",
+                "ask its owner to declare the column, which the cluster fills in",
+            )
 
 
 def _references(context: JobContext) -> Iterator[Discrepancy]:

@@ -50,6 +50,7 @@ from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
 from ..ledger.queue_layout import QueueLayout
 from ..outputs import column_values
+from ..outputs.archives import Archives
 from ..outputs.batch_metrics import BatchMetrics, batch_metrics
 from ..outputs.output_frames import OutputFrames
 from ..outputs.sink import write_outputs, write_streamed
@@ -60,6 +61,7 @@ from ..recovery.epoch import Epoch, verify_epoch
 from ..rejected.kept_late_rows import KeptLateRows, LateRowsReader
 from ..rejected.late_rows import LateRows, late_rows
 from ..rejected.limit import SkippedRows, rejected, verify_late_limit, verify_limit, warned
+from ..rejected.outside_periods import OutsideRows
 from ..rejected.rows_without_time import RowsWithoutTime, rows_without_time
 from ..rejected.writer import RejectedRowsWriter
 from ..spark import state_metrics
@@ -154,6 +156,8 @@ class Batch:
     """Hears whether `stop` asks this process to end."""
     references: JobReferences | None = None
     """What lookup() reads; None: nothing."""
+    archives: Archives | None = None
+    """What it writes for tables of periods; None: no output has them."""
     closing: threading.Event = field(default_factory=threading.Event)
     """Set when the query is to end: the batch under way is the last one."""
     outcomes: BatchOutcomes = field(default_factory=dict)
@@ -321,6 +325,9 @@ class Batch:
                 raise explained(context, self.refused, frames)
             # First: a failure here leaves nothing that a reader sees, under no guarantee.
             static = self.static_tables.write(context, frames, batch.number)
+            if self.archives is not None:
+                epoch = self.epoch.number
+                static |= self.archives.write(context, frames, epoch, batch.number, java)
             return write_outputs(frames, context, java, batch.number) | static, audited
 
     # -- 3. audit
@@ -385,6 +392,11 @@ class Batch:
         if audited.late is not None:
             audited.late.write(self.context, self.tablets, batch.number)
             audited.late.free()
+        outside = self.archives.rejected() if self.archives is not None else {}
+        skipped = replace(skipped, outside=outside)
+        if self.archives is not None and outside:
+            writer = OutsideRows(self.context, self.tablets, self.outputs)
+            writer.write(batch.rows, batch.plan, batch.number, self.archives.skipped)
         counts = skipped.rejected
         if not any(planned.values()) or (counts is not None and not any(counts.values())):
             return skipped
@@ -429,12 +441,13 @@ class Batch:
             ended=datetime.now(UTC),
             tables=tables,
             late=skipped.late,
-            rejected=dict(skipped.rejected or {}),
+            rejected={**(skipped.rejected or {}), **skipped.outside},
             limit=self.pace.rows if self.pace else 0,
             without_time=skipped.without_time,
             lookups=self._looked_up(number),
             warned=dict(skipped.warned),
             times=times,
+            pieces=self.archives.pieces if self.archives is not None else (),
         )
         rows, store = _state(batch) if job.kind.is_stateful else (None, None)
         after = batch_commit.moved(verified.head, number, verified.planned, rows, store)

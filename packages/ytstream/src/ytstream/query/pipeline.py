@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..cluster.client import connect
 from ..connector.choose_connector import in_use, set_pace
+from ..connector.compile_java import unavailable
 from ..connector.late_droppers import is_untraceable_at
 from ..connector.pyspark_internals import start_unverified, verify_stream
 from ..connector.spark_plan import analysed
@@ -19,12 +21,14 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, REJECTED, JobContext
 from ..outputs import any_columns, column_values
+from ..outputs.archives import Archives
 from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_columns
 from ..outputs.sink import observed_writes, verify_sink
 from ..outputs.static_outputs import StaticTables
 from ..outputs.tablet_overflow import TabletOverflow
+from ..recovery.archive_tables import ArchiveTables, Lock
 from ..recovery.checkpoint_repair import path_of
-from ..recovery.epoch import Epoch
+from ..recovery.epoch import Epoch, committed
 from ..rejected import tagging
 from ..settings import spark_conf
 from ..settings.job_settings import OWN
@@ -108,6 +112,13 @@ def flow_of(
 def _verify_connector(spark: SparkSession, context: JobContext) -> None:
     """Raise JobError for totals that SPYT's writer would replace instead of adding to them."""
     name, problem = in_use(spark, context.settings)
+    if context.job.archives and (missing := unavailable(spark)):
+        raise JobError(
+            f"{', '.join(context.job.archives)} has a table per period, and the job's own writer "
+            f"of static tables does not run here: {missing}",
+            "use the Spark and the SPYT that pyproject.toml pins; nothing was started",
+            code=ErrorCode.SPYT_VERSION,
+        )
     if context.job.totals and name != OWN:
         raise JobError(
             f"{', '.join(context.job.totals)} has aggregate=, and only the job's own connector "
@@ -172,10 +183,12 @@ def start(
     refused: TabletOverflow | None = None,
     stop: StopSignal | None = None,
     rows_at_first: int = 0,
+    lock: Lock | None = None,
 ) -> tuple[StreamingQuery, Batch]:
     """Start the query of ``epoch``; return it, and the function that it calls for each micro-batch.
 
-    With `batch_seconds` its first batch reads up to ``rows_at_first`` of a partition; 0: not known.
+    ``lock`` gives the transaction of the job's lock. With `batch_seconds` the query's first batch
+    reads up to ``rows_at_first`` of a partition; 0: not known.
     The trigger is always a processing time: SPYT's source does not support AvailableNow.
     """
     settings = context.settings
@@ -204,6 +217,7 @@ def start(
         is_own=in_use(flow.rows.sparkSession, settings)[0] == OWN,
         stop=stop or StopSignal(),
         references=flow.references,
+        archives=_archives(context, tablets, epoch, lock),
     )
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
     values = {**context.values, "checkpoint_uri": folder}
@@ -223,6 +237,21 @@ def start(
         query = start_unverified(writer, rows.sparkSession)
     started.set_result(query)
     return query, batch
+
+
+def _archives(
+    context: JobContext, tablets: Tablets, epoch: Epoch, lock: Lock | None
+) -> Archives | None:
+    """Return what writes pieces of archives, and makes tables of them; None without archives."""
+    settings = context.settings
+    if not context.job.archives:
+        return None
+    sealing = replace(context, client=connect(settings, patient=False))
+    tables = ArchiveTables(
+        sealing, epoch, partial(committed, settings.ledger, tablets, epoch), lock
+    )
+    tables.settle()
+    return Archives(tables, connect(settings))
 
 
 def _pace(

@@ -45,6 +45,7 @@ from ..provisioning.capacity import CapacityCheck
 from ..recovery import start, state_check
 from ..recovery.completeness import CompletenessWriter
 from ..recovery.epoch import Epoch
+from ..recovery.lock import own_transaction
 from ..recovery.stop_request import FAILED_PREFIX, tell_end
 from ..spark.local_checkpoint import explained_space
 from ..spark.session import STARTING, close, open_session
@@ -194,8 +195,9 @@ class QueryRunner:
             warn(flow.of_late_rows)
         rows = self.rows_at_first or self._rows_of_last_batch(begun.head)
         query, batch = pipeline.start(
-            flow, self.context, self.tablets, self.epoch, refused, self.stop, rows
-        )
+            flow, self.context, self.tablets, self.epoch, refused, self.stop, rows,
+            partial(own_transaction, self.impatient, settings.consumer),
+        )  # fmt: skip
         try:
             self._follow(query, batch)
         finally:
@@ -261,6 +263,7 @@ class QueryRunner:
             watch.look,
             partial(first_look.look, query, self.epoch),
             partial(batch.static_tables.publish, client, settings),
+            *([batch.archives.tables.tick] if batch.archives is not None else []),
             partial(self.teller.tell, impatient),
             OperationNote(impatient, lambda: watch.queues).tick,
         ]

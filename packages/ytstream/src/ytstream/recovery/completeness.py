@@ -17,7 +17,7 @@ from yt.common import YtError
 from ..cluster.client import Client
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
-from ..job import JobContext
+from ..job import Job, JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
@@ -77,7 +77,7 @@ def read(context: JobContext) -> CompletenessMark:
     client, settings, job = context.client, context.settings, context.job
     # In this order: rows come before the queues' ends, and may be trimmed once the head has them.
     latest = _second(int(client.generate_timestamp()))
-    paths = () if job.kind.is_stateful else settings.queues
+    paths = () if has_watermark(job) else settings.queues
     queues = [positions.queue(client, path, {}) for path in paths]
     head = positions.read_head(settings.ledger, client.select_rows)
     if head is None or head.folder is None:
@@ -86,13 +86,27 @@ def read(context: JobContext) -> CompletenessMark:
             "start it; `status` shows where it is",
             code=ErrorCode.NEVER_RUN,
         )
-    late = _unpublished(context, head)
+    # Of an archive they say it themselves: see archive_tables.py.
+    late = {*_unpublished(context, head), *job.archives}
     outputs = {name: path for name, path in settings.outputs.items() if name not in late}
-    if job.kind.is_stateful:
+    if has_watermark(job):
         return CompletenessMark(WATERMARK, _watermark(context, head), outputs)
     queues = [positions.with_newer(client, queue, head) for queue in queues]
     times = [time for queue in queues for time in _waiting(client, queue, head)]
     return CompletenessMark(COMPLETE_UNTIL, min([latest, *times]) - MARGIN, outputs)
+
+
+def has_watermark(job: Job) -> bool:
+    """Return whether the watermark says how far a job is; totals in the state have none."""
+    return job.kind.is_stateful and job.processing != "aggregate"
+
+
+def bound(context: JobContext) -> float:
+    """Return a time before which all rows are dealt with, as seconds since 1970.
+
+    Raises JobError where nothing can be said.
+    """
+    return read(context).time.timestamp()
 
 
 def timestamps(client: Client, path: str, rows: Mapping[int, int]) -> dict[int, int] | None:

@@ -11,8 +11,9 @@ import os
 import socket
 import time
 import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConflictError, JobError, RestartableError, SupersededError
 from ..errors.error_codes import ErrorCode
@@ -121,3 +122,19 @@ def superseded(head: Head | None) -> JobError:
         "this one ends; let one instance run",
         head.owner,
     )
+
+
+def committed(
+    path: str,
+    tablets: Tablets,
+    mine: Epoch,
+    rows: Iterable[Mapping[str, Any]],
+    deleted: Iterable[Mapping[str, Any]] = (),
+) -> None:
+    """Write rows of the ledger at ``path`` and delete keys, in a transaction of their own.
+
+    Raises SupersededError when another process has raised the epoch.
+    """
+    with tablets.transaction() as transaction:
+        verify_epoch(read_head(path, transaction.select), mine)
+        transaction.modify(path, ledger_rows.COLUMNS, rows, deleted)

@@ -18,6 +18,7 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import COUNT, Job, JobContext
 from ..schema.columns import Column
+from ..schema.periods import Archive
 from ..settings.job_settings import Settings
 from ..settings.submit_section import SubmitSection
 from ..version import __version__
@@ -69,6 +70,16 @@ def record_of(
         "guarantee": job.guarantee,
         "outputs": dict(settings.outputs),
         "static": [*job.static],
+        "archives": {
+            name: {
+                "period": one.seconds,
+                "by": one.by,
+                "lateness": one.lateness_seconds,
+                **({"keep": round(one.keep.total_seconds())} if one.keep is not None else {}),
+                "late": one.late,
+            }
+            for name, one in job.archives.items()
+        },
         "reject": [*job.reject],
         "warn": [*job.warn],
         "late": job.late,
@@ -150,12 +161,25 @@ def job_of(record: Mapping[str, Any]) -> Job:
             name: _TOTALS if name in record.get("totals", ()) else () for name in record["outputs"]
         },
         transform=_not_here,
-        static=tuple(record["static"]),
+        static=_archives(record.get("archives", {})) or tuple(record["static"]),
         reject=dict.fromkeys(record["reject"], ""),
         references=dict.fromkeys(_references(record), ()),
         warn=dict.fromkeys(record.get("warn", ()), ""),
         late=str(record.get("late", COUNT)),
     )
+
+
+def _archives(found: Mapping[str, Any]) -> Mapping[str, Archive]:
+    return {
+        name: Archive(
+            timedelta(seconds=one["period"]),
+            one["by"],
+            timedelta(seconds=one["lateness"]),
+            timedelta(seconds=one["keep"]) if "keep" in one else None,
+            one["late"],
+        )
+        for name, one in found.items()
+    }
 
 
 def _references(record: Mapping[str, Any]) -> dict[str, str]:

@@ -65,7 +65,7 @@ class InstanceLock:
                     if is_own(owner):
                         say(f"the lock is taken from a former attempt of this operation: {owner}")
                         self._abort(id_)
-                    elif is_dead(self._process(id_)):
+                    elif is_dead(self.process(id_)):
                         say(f"the lock is taken from {owner}, which has died")
                         self._abort(id_)
                     elif id_ not in pings:
@@ -135,7 +135,7 @@ class InstanceLock:
                 ping = str(found.attributes["last_ping_time"])
                 yield id_, str(found.attributes.get("job", "unknown")), ping
 
-    def _process(self, id_: str) -> str:
+    def process(self, id_: str) -> str:
         """Return what alive.this_one() has said in the process that holds the lock."""
         try:
             return str(self._client.get(f"#{id_}/@process"))
@@ -176,6 +176,20 @@ class InstanceLock:
         # It has expired, or will without pings: both release the lock.
         with suppress(YtError, OSError):
             self._client.abort_transaction(transaction)
+
+
+def own_transaction(client: Client, consumer: str) -> str:
+    """Return the transaction of the lock that this process holds. Raises JobError without it."""
+    folder, lock = consumer.rpartition("/")[0], InstanceLock(client, consumer)
+    me = this_process().rpartition(", ")[0]
+    for id_, owner, _ in lock.holders():
+        if owner.rpartition(", ")[0] == me and lock.process(id_) == this_one():
+            return id_
+    raise JobError(
+        f"this process has lost the lock of {folder}",
+        "let one instance run",
+        code=ErrorCode.ANOTHER_INSTANCE,
+    )
 
 
 def alone(context: JobContext) -> AbstractContextManager[None]:

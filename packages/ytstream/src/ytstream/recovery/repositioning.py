@@ -14,6 +14,7 @@ from ..ledger import positions
 from ..ledger.ledger_rows import Head, Move
 from ..ledger.offsets import Queue, Rows
 from ..ledger.positions import Snapshot
+from ..schema.periods import REJECT
 from ..text_table import counted
 from . import (
     emptied_totals,
@@ -103,7 +104,16 @@ def _verified(
     output_ownership.verify_outputs(context, found, overwrite=overwrite)
     _verify_named(context, found, to, rows)
     moved = _moved(found, _targets(found, _stands(found), to, rows))
-    emptied_totals.verify_added_once(context, found, is_back=_is_back(found, moved), is_empty=empty)
+    is_back = _is_back(found, moved)
+    emptied_totals.verify_added_once(context, found, is_back=is_back, is_empty=empty)
+    rejecting = [name for name, one in context.job.archives.items() if one.late == REJECT]
+    if is_back and rejecting:
+        raise JobError(
+            f"rows that are read again are late in {', '.join(rejecting)}, which rejects late rows",
+            'set late="table" in STATIC for as long as they are read: they become tables of their '
+            "own",
+            code=ErrorCode.TABLES,
+        )
     return found
 
 

@@ -39,6 +39,8 @@ class SkippedRows:
     newest: int | None = None
     warned: Mapping[str, int] = field(default_factory=dict)
     """Reason -> rows that WARN has counted. They are not skipped."""
+    outside: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> rows that belong to no open period of an archive. They go to `rejected`."""
 
     @property
     def count(self) -> int:
@@ -50,7 +52,7 @@ class SkippedRows:
     def reasons(self) -> dict[str, int]:
         """Reason -> rows that go to `rejected`."""
         late = {LATE: self.late} if self.is_late_kept else {}
-        return {**(self.rejected or {}), **late}
+        return {**(self.rejected or {}), **late, **self.outside}
 
     @property
     def written(self) -> int:

@@ -145,6 +145,9 @@ class Settings:
     """The role of the RPC proxies that the job uses."""
     spyt_version: str = field(default="2.11.2", metadata=TEXT)
     """The SPYT release on the cluster. By default the one that this runtime was tested with."""
+    open_periods: int = field(default=48, metadata=whole(1, 1_000))
+    """The most periods that rows of one micro-batch may have in an archive (Hourly() and its like
+    in STATIC). A micro-batch with rows of more periods ends the job."""
     runbook_url: str | None = field(default=None, metadata=_URL)
     """The address of `docs/operations.md` on the web. Alerts and the operation link to it."""
     accept: tuple[str, ...] = field(default=(), metadata=TEXTS)

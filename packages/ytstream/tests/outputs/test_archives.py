@@ -1,0 +1,226 @@
+"""Archives end to end: real batches write pieces, and complete periods become tables."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from minicluster.testing import Running
+from tests.support.helpers import StreamOf, adopt, refusal, unconnected
+from tests.support.server_errors import UNAVAILABLE
+from tests.support.static_outputs import static
+from ytstream import REJECTED as REJECTED_COLUMNS
+from ytstream import Column, Hourly, days, minutes
+from ytstream.declaration.validation import verify
+from ytstream.ledger import archive_rows
+from ytstream.provisioning import job_objects
+from ytstream.recovery.archive_tables import PERIOD_SECONDS
+from ytstream.recovery.epoch import Epoch
+from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.testing.job_stream import Stream, wait
+
+HOUR = 3_600
+BASE: dict[str, int] = {}
+"""When a test's first row was sent, by its ledger."""
+ARCHIVE = Hourly("date_time", lateness=minutes(0), keep=days(2))
+
+
+def _declared(**changes: Any) -> str:
+    return refusal(lambda: verify(replace(unconnected("transactional").job, **changes)))
+
+
+def test_what_an_archive_needs() -> None:
+    job = static(unconnected("transactional").job, "output")
+    outputs = {**job.outputs, "rejected": REJECTED_COLUMNS}
+    verify(replace(job, outputs=outputs, static={"output": ARCHIVE}))
+    said = _declared(outputs=job.outputs, static={"output": ARCHIVE})
+    assert "STATIC with a table per period, for rows that belong to no open one, needs" in said
+    said = _declared(outputs=outputs, static={"output": Hourly("price")})
+    assert "STATIC['output']: by='price', which OUTPUTS['output'] does not have" in said
+    said = _declared(outputs=outputs, static={"output": Hourly("auction")})
+    assert "the column auction is int64, wanted timestamp or date" in said
+    said = _declared(outputs=outputs, static={"outptu": ARCHIVE})
+    assert "STATIC names 'outptu', which OUTPUTS does not have" in said
+    said = _declared(outputs=outputs, static={"output": "hourly"})
+    assert "static['output']='hourly': wanted Hourly(...)" in said
+    keyed = {
+        **outputs,
+        "output": [Column("date_time", "timestamp", key=True), Column("n", "int64")],
+    }
+    said = _declared(outputs=keyed, static={"output": ARCHIVE})
+    assert "each period is a table of its own" in said
+
+
+def archived(stream: Stream, archive: Any = ARCHIVE, **settings: Any) -> Stream:
+    """Make the first output of a job an archive, and provision it again."""
+    job, root = static(stream.context.job, "output"), stream.settings.ledger.rpartition("/")[0]
+    outputs = {"output": job.outputs["output"], "rejected": REJECTED_COLUMNS}
+    stream.redeclare(outputs=outputs, static={"output": archive})
+    paths = {"output": f"{root}/tables", "rejected": f"{root}/rejected"}
+    stream.configure(outputs=paths, **settings)
+    job_objects.provision(stream.context)
+    return stream
+
+
+def send(stream: Stream, *hours: float) -> None:
+    """Send a row of each of these times, in hours from the middle of the test's first hour."""
+    rows = stream.sample.make(len(hours), len(stream.sent) + 1, None)
+    if not stream.sent:
+        BASE[stream.settings.ledger] = int(stream.client.generate_timestamp()) >> 30
+    now = BASE[stream.settings.ledger] // HOUR * HOUR + HOUR // 2
+    rows = [
+        {
+            **row,
+            "date_time": int((now + hour * HOUR) * 1_000_000),
+            "event_id": f"{len(stream.sent) + i}",
+        }
+        for i, (row, hour) in enumerate(zip(rows, hours, strict=True))
+    ]
+    stream.publish(rows)
+
+
+def seal(stream: Stream) -> None:
+    """Let the supervisor's thread look, long after the last look."""
+    assert stream.batch.archives is not None
+    tables = stream.batch.archives.tables
+    tables._next = 0.0
+    tables.tick(time.monotonic() + PERIOD_SECONDS)
+
+
+def tables(stream: Stream) -> dict[str, list[str]]:
+    """Return the ids of the rows of each table."""
+    client: Any = stream.client
+    folder = stream.settings.output
+    return {
+        str(name): sorted(str(row["event_id"]) for row in client.read_table(f"{folder}/{name}"))
+        for name in sorted(client.list(folder))
+    }
+
+
+def staged(stream: Stream) -> list[str]:
+    client, root = stream.client, f"{stream.settings.staging}/output"
+    found = client.get(root) if client.exists(root) else {}
+    return [f"{folder}/{name}" for folder, names in found.items() for name in names or ()]
+
+
+def rejected(stream: Stream) -> Counter[str]:
+    rows = stream.client.select_rows(f"reason from [{stream.settings.outputs['rejected']}]")
+    return Counter(str(row["reason"]) for row in rows)
+
+
+def verify_exact(stream: Stream) -> None:
+    """Every row is in one table, in `rejected` or in a piece that waits; counts agree."""
+    found = [id_ for ids in tables(stream).values() for id_ in ids]
+    query = archive_rows.pieces_query(stream.settings.ledger, "output")
+    waiting = [archive_rows.piece_of(row) for row in stream.client.select_rows(query)]
+    client: Any = stream.client
+    found += [str(r["event_id"]) for one in waiting for r in client.read_table(one.piece.path)]
+    assert len({*found}) == len(found)
+    assert len(found) + rejected(stream).total() == len(stream.sent)
+    paths = {one.piece.path.removeprefix(f"{stream.settings.staging}/output/") for one in waiting}
+    assert {*staged(stream)} == paths
+    query = archive_rows.tables_query(stream.settings.ledger, "output")
+    rows = {t.name: t.rows for t in map(archive_rows.table_of, client.select_rows(query))}
+    assert rows == {name: len(ids) for name, ids in tables(stream).items()}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("guarantee", "connector", "queues"),
+    [
+        ("transactional", "own", 1),
+        ("transactional", "spyt", 1),
+        ("at_least_once", "own", 2),
+        ("idempotent", "own", 1),
+        ("idempotent", "spyt", 2),
+    ],
+)
+def test_a_table_per_hour(
+    stream_of: StreamOf, spark: SparkSession, guarantee: str, connector: str, queues: int
+) -> None:
+    stream = archived(stream_of(guarantee, "map", queues), connector=connector)
+    adopt(spark, stream.context)
+    with stream.running() as query:
+        send(stream, -3, -3, -2, 0)
+        wait(drained(stream.context), query)
+        send(stream, -3, -2, 3, -4 * 24)  # two of no open period
+        wait(drained(stream.context), query)
+        send(stream, -2, 0)
+        wait(drained(stream.context), query)
+        seal(stream)
+        assert [len(ids) for ids in tables(stream).values()] == [3, 3]
+        assert rejected(stream) == {"archive: older than keep": 1, "archive: ahead of the clock": 1}
+        verify_exact(stream)
+        send(stream, -2, 0)  # the first one is late
+        wait(drained(stream.context), query)
+    verify_exact(stream)
+    stream.recover()
+    assert [len(ids) for ids in tables(stream).values()] == [3, 3]
+
+
+REQUESTS = (
+    ("CommitTransaction", 0), ("CreateNode", 0), ("WriteTable", 0), ("WriteTable", 1),
+    ("start_transaction", 0), ("create", 0), ("create", 1), ("create", 2), ("concatenate", 0),
+    ("concatenate", 1), ("remove", 0), ("commit_transaction", 0), ("commit_transaction", 1),
+    ("ModifyRows", 0), ("ModifyRows", 1), ("AdvanceConsumer", 0), ("lock", 0), ("list", 0),
+    ("create", 3), ("create", 4), ("concatenate", 2), ("commit_transaction", 2), ("set", 0),
+)  # fmt: skip
+"""Requests of a batch with pieces and of sealing: those over HTTP have small letters."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
+@pytest.mark.parametrize("action", ["lose_reply", "fail"])
+@pytest.mark.parametrize(("method", "skip"), REQUESTS)
+def test_a_batch_or_a_table_that_is_cut_off(
+    stream_of: StreamOf,
+    spark: SparkSession,
+    cluster: Running,
+    guarantee: str,
+    action: str,
+    method: str,
+    skip: int,
+) -> None:
+    """Three batches in each period, one of two periods, and a late row in each."""
+    stream = archived(stream_of(guarantee, "map"))
+    adopt(spark, stream.context)
+    first: list[tuple[int, ...]] = [(-3,), (-3, -3, -2)]
+    for hours in first:
+        send(stream, *hours)
+        stream.drain()
+    send(stream, -3, -2, -2)
+    error = UNAVAILABLE if action == "fail" else None
+    stream.recover()  # what follows is of the query
+    cluster.client.faults.add(method=method, skip=skip, action=action, error=error)
+    with suppress(Exception), stream.running() as query:  # the driver dies
+        wait(drained(stream.context), query)
+        seal(stream)
+    cluster.client.faults.clear()
+    stream = replace(stream, epoch=Epoch(), _is_ready=False)
+    later: list[tuple[int, ...]] = [(-2, 0), (-3, -2, 0)]
+    for hours in later:
+        send(stream, *hours)
+        with stream.running() as query:
+            wait(drained(stream.context), query)
+            verify_exact(stream)
+            seal(stream)
+    close(stream)
+    with stream.running():
+        seal(stream)
+    verify_exact(stream)
+    names = [*tables(stream)]
+    assert [name.endswith("Z") for name in names].count(False) >= 2
+    assert staged(stream) == []
+
+
+def close(stream: Stream) -> None:
+    """Ask for all periods to be closed, as a person does."""
+    now = int(stream.client.generate_timestamp()) >> 30
+    request = archive_rows.request_row("output", ARCHIVE.begin(now) + 2 * HOUR)
+    stream.client.insert_rows(stream.settings.ledger, [request])

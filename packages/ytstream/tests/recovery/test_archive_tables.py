@@ -1,0 +1,308 @@
+"""Tables of archives, made of pieces that the ledger names; simulated batches, without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from yt.common import YtError
+
+from minicluster.testing import Running
+from tests.support.archives import COLUMNS, DAY, HOUR, NOW, Driver, declared
+from tests.support.helpers import ContextOf
+from tests.support.server_errors import UNAVAILABLE
+from ytstream import Column, Every, Hourly, days, minutes
+from ytstream.errors import JobError
+from ytstream.ledger import archive_rows
+from ytstream.ledger.archive_rows import SEALED as DONE
+from ytstream.ledger.ledger_rows import BatchRow
+from ytstream.provisioning import job_objects
+from ytstream.recovery import completeness
+from ytstream.recovery.archive_tables import SEALED
+from ytstream.schema.periods import group_of
+
+
+class StoppedError(Exception):
+    """The driver has died."""
+
+
+@pytest.fixture
+def driver(provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch) -> Driver:
+    archive = Hourly("date_time", lateness=minutes(10), keep=days(36_500))
+    context = declared(provisioned_of("transactional"), archive, COLUMNS)
+    job_objects.provision(context)
+    driver = Driver(context)
+    monkeypatch.setattr(completeness, "bound", lambda _: driver.complete)
+    return driver
+
+
+def test_a_table_appears_once_it_is_complete(driver: Driver) -> None:
+    driver.batch(10, 20)
+    driver.batch(30, HOUR + 5)
+    driver.batch(HOUR + 6)
+    assert driver.seal(HOUR + 599) == []
+    assert driver.announced() == "00:00:00Z"
+    assert driver.seal(HOUR + 600) == ["00:00:00Z"]
+    assert driver.announced() == "01:00:00Z"
+    assert driver.rows() == [10, 20, 30]
+    (table,) = driver.tables_of_the_ledger()
+    assert (table.rows, table.step, table.pieces) == (3, DONE, ())
+    (name,) = driver.client.list(driver.settings.output)
+    path = f"{driver.settings.output}/{name}"
+    mark = driver.client.get(f"{path}/@{SEALED}")
+    assert (mark["rows"], len(mark["pieces"]), mark["ledger"]) == (3, 2, driver.settings.ledger)
+    assert str(driver.client.get(f"{path}/@expiration_time")).startswith("21")
+    assert driver.client.get(f"{path}/@optimize_for") == "scan"
+    assert driver.seal(2 * HOUR + 600) == ["00:00:00Z", "01:00:00Z"]
+    assert sorted(driver.rows()) == sorted(driver.sent)
+    assert driver.staged() == []
+
+
+def test_late_rows_are_a_table_of_their_own(driver: Driver) -> None:
+    driver.batch(10, HOUR + 5)
+    driver.seal(HOUR + 600)
+    driver.batch(20, HOUR + 6)
+    driver.batch(30)
+    assert driver.seal(HOUR + 700) == ["00:00:00Z"]
+    assert driver.seal(2 * HOUR + 600) == ["00:00:00Z", "00:00:00Z-2", "01:00:00Z"]
+    assert driver.rows() == [10, 20, 30, HOUR + 5, HOUR + 6]
+    assert driver.announced() == "02:00:00Z"
+    assert driver.staged() == []
+
+
+def test_thirty_periods_are_sealed_in_order_after_a_long_stop(
+    driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "job")
+    for hour in range(30):
+        driver.batch(hour * HOUR + 1)
+    driver.start()
+    driver.batch(30 * HOUR + 1)
+    driver.start()
+    driver.seal(30 * HOUR + 600)
+    sealed = [line for line in caplog.messages if line.startswith("sealed ")]
+    assert len(sealed) == 30
+    assert sealed == sorted(sealed)
+    assert driver.rows() == driver.sent[:-1]
+
+
+def test_a_period_without_rows_has_no_table(driver: Driver) -> None:
+    assert driver.seal(5 * HOUR + 600) == []
+    assert driver.announced() == "05:00:00Z"
+    driver.start()
+    driver.batch(HOUR + 1)  # it was announced as complete: the row is late
+    assert driver.seal(6 * HOUR + 600) == ["01:00:00Z"]
+
+
+def test_a_batch_under_way_may_add_to_the_period_that_closes(driver: Driver) -> None:
+    driver.batch(10)
+    state = driver.tables.begin(1)
+    assert state["output"].closed == 0
+    assert driver.seal(HOUR + 600) == []  # the piece of that batch is not there yet
+    piece = driver._piece(state["output"], DAY, [20])
+    driver.batch_number, driver.number = 1, 2
+    done = BatchRow({}, {"output": 1}, NOW, NOW, pieces=[piece])
+    rows = archive_rows.piece_rows(done, 2, driver.epoch, 1)
+    driver.client.insert_rows(driver.settings.ledger, rows)
+    driver._head()
+    assert driver.seal(HOUR + 600) == ["00:00:00Z"]
+    assert driver.rows() == [10, 20]
+
+
+def test_a_start_removes_what_no_row_names(driver: Driver) -> None:
+    driver.batch(10)
+    driver.batch(20, happens=False)
+    assert len(driver.staged()) == 2
+    driver.start()
+    assert len(driver.staged()) == 1
+    driver.batch(HOUR + 1, happens=False)
+    driver.start()
+    assert len(driver.staged()) == 1
+    assert driver.seal(HOUR + 600) == ["00:00:00Z"]
+    assert driver.rows() == [10]
+
+
+def test_another_length_of_periods_closes_the_open_one(driver: Driver) -> None:
+    driver.batch(10, HOUR + 5)
+    driver.seal(HOUR + 600)
+    archive = Every(minutes(15), "date_time")
+    job = replace(driver.context.job, static={"output": archive})
+    driver.context = replace(driver.context, job=job)
+    driver.start()
+    driver.batch(HOUR + 10, HOUR + 1_000)
+    assert driver.seal(HOUR + 700) == ["00:00:00Z", "01:00:00Z"]
+    names = ["00:00:00Z", "01:00:00Z", "01:00:00Z-2", "01:15:00Z"]
+    assert driver.seal(2 * HOUR) == names
+    assert sorted(driver.rows()) == sorted(driver.sent)
+
+
+def test_other_columns_close_the_open_period(driver: Driver) -> None:
+    driver.batch(10)
+    outputs = {**driver.context.job.outputs, "output": [*COLUMNS, Column("more", "int64")]}
+    driver.context = replace(driver.context, job=replace(driver.context.job, outputs=outputs))
+    driver.start()
+    driver.batch(20)
+    assert driver.seal(600) == ["00:00:00Z"]
+    assert driver.announced() == "00:00:00Z"
+    assert driver.seal(HOUR + 600) == ["00:00:00Z", "00:00:00Z-2"]
+    assert driver.rows() == [10, 20]
+
+
+def test_a_foreign_table_of_the_name_waits_and_the_job_goes_on(
+    driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "job")
+    driver.batch(10, HOUR + 1)
+    group = group_of(DAY, HOUR, 0)
+    foreign = f"{driver.settings.output}/{archive_rows.TableRow('output', group, 1, '', 0, 0).name}"
+    driver.client.create("table", foreign)
+    driver.seal(2 * HOUR + 600)
+    driver.batch(2 * HOUR + 1)
+    driver.seal(2 * HOUR + 700)
+    said = [line for line in caplog.messages if "exists already" in line]
+    assert len(said) == 1
+    assert driver.announced() == ""
+    driver.client.remove(foreign)
+    assert driver.seal(2 * HOUR + 800) == ["00:00:00Z", "01:00:00Z"]
+    assert driver.rows() == [10, HOUR + 1]
+
+
+def test_a_locked_folder_waits(driver: Driver, caplog: pytest.LogCaptureFixture) -> None:
+    driver.batch(10)
+    held = driver.client.start_transaction(timeout=60_000, attributes={})
+    with driver.client.Transaction(transaction_id=held):
+        driver.client.lock(driver.settings.output, mode="exclusive")
+    assert driver.seal(HOUR + 600) == []
+    assert "no table can be sealed now" in caplog.text
+    driver.client.abort_transaction(held)
+    assert driver.seal(HOUR + 700) == ["00:00:00Z"]
+
+
+def test_a_person_closes_a_period(driver: Driver) -> None:
+    driver.batch(10)
+    row = archive_rows.request_row("output", DAY + HOUR)
+    driver.client.insert_rows(driver.settings.ledger, [row])
+    assert driver.seal(0) == ["00:00:00Z"]
+    driver.batch(20)
+    assert driver.seal(2 * HOUR + 600) == ["00:00:00Z", "00:00:00Z-2"]
+
+
+def test_an_older_driver_makes_no_table(driver: Driver, cluster: Running) -> None:
+    """Its lock is gone: its transaction cannot commit, whatever it has found before."""
+    driver.batch(10)
+    held = driver.client.start_transaction(timeout=60_000, attributes={})
+    driver.tables.lock = lambda: str(held)
+    create = driver.tables.context.client.create
+
+    def late(*given: Any, **named: Any) -> Any:
+        driver.client.abort_transaction(held)
+        return create(*given, **named)
+
+    driver.tables.context.client.create = late  # type: ignore[method-assign]
+    assert driver.seal(HOUR + 600) == []
+    driver.start()
+    assert driver.seal(HOUR + 700) == ["00:00:00Z"]
+    assert driver.rows() == [10]
+
+
+STEPS = ("create", "lock", "list", "concatenate", "get", "remove", "start_transaction")
+"""Requests of a table."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["lose_reply", "fail"])
+@pytest.mark.parametrize("method", ["commit_transaction", *STEPS])
+def test_a_table_is_made_once_whatever_is_lost(
+    driver: Driver, cluster: Running, method: str, action: str
+) -> None:
+    """Also by the next start: it repeats the list, and never looks for pieces."""
+    driver.batch(10)
+    driver.batch(20, HOUR + 1)
+    error = UNAVAILABLE if action == "fail" else None
+    fault = cluster.client.faults.add(method=method, action=action, error=error)
+    driver.seal(HOUR + 600)
+    driver.start()
+    driver.batch(HOUR + 2)
+    driver.seal(HOUR + 600)
+    cluster.client.faults.remove(fault)
+    assert driver.seal(HOUR + 700) == ["00:00:00Z"]
+    assert driver.rows() == [10, 20]
+    assert [(t.rows, t.step) for t in driver.tables_of_the_ledger()] == [(2, DONE)]
+    assert all("-3600-" in path for path in driver.staged())
+    assert driver.seal(2 * HOUR + 600) == ["00:00:00Z", "01:00:00Z"]
+    assert sorted(driver.rows()) == sorted(driver.sent)
+    assert driver.staged() == []
+    assert driver.tables.staged("output") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("died_at", range(12))
+def test_a_driver_that_dies_between_two_steps(driver: Driver, died_at: int) -> None:
+    """At each request that changes something, before and after it."""
+    driver.batch(10, HOUR + 1)
+    driver.seal(HOUR + 600)
+    driver.batch(20, HOUR + 2)  # a late row
+    left = [died_at]
+
+    def dying(call: Any) -> Any:
+        def made(*given: Any, **named: Any) -> Any:
+            left[0] -= 1
+            if left[0] == -1:
+                raise StoppedError
+            return call(*given, **named)
+
+        return made
+
+    client = driver.tables.context.client
+    for name in ("create", "lock", "list", "set", "start_transaction"):
+        setattr(client, name, dying(getattr(client, name)))
+    driver.tables.commit = dying(driver.commit)
+    try:
+        driver.seal(2 * HOUR + 600)
+    except StoppedError:
+        driver.start()
+        driver.seal(2 * HOUR + 600)
+    assert driver.names() == ["00:00:00Z", "00:00:00Z-2", "01:00:00Z"]
+    assert driver.rows() == [10, 20, HOUR + 1, HOUR + 2]
+    counts = {table.name: table.rows for table in driver.tables_of_the_ledger()}
+    for name, rows in counts.items():
+        assert driver.client.get(f"{driver.settings.output}/{name}/@row_count") == rows
+    assert driver.staged() == []
+    assert driver.announced() == "02:00:00Z"
+
+
+def test_pieces_that_were_removed_by_hand_are_named(
+    driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    driver.batch(10)
+    driver.batch(20)
+    (first, _) = sorted(driver.staged())
+    driver.client.remove(f"{driver.settings.staging}/output/{first}")
+    assert driver.seal(HOUR + 600) == []
+    assert "is gone" in caplog.text
+    with pytest.raises((JobError, YtError)):
+        driver.tables._seal("output")
+
+
+@pytest.mark.journey
+def test_a_year_of_hourly_tables_of_which_thirty_days_stay(
+    provisioned_of: ContextOf, cluster: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster's clock moves along, and removes what has expired."""
+    archive = Hourly("date_time", lateness=minutes(0), keep=days(30))
+    context = declared(provisioned_of("transactional"), archive, COLUMNS)
+    job_objects.provision(context)
+    now = int(context.client.generate_timestamp()) >> 30
+    driver = Driver(context, archive.begin(now) // (24 * HOUR) * 24 * HOUR)
+    monkeypatch.setattr(completeness, "bound", lambda _: driver.complete)
+    cluster.client.clock.advance(driver.day + 24 * HOUR - now)
+    for day in range(365):
+        driver.batch(*(day * 24 * HOUR + hour * HOUR for hour in range(24)))
+        driver.seal((day + 1) * 24 * HOUR)
+        cluster.client.clock.advance(24 * HOUR)
+    cluster.client.clock.advance(-HOUR // 2)
+    names = sorted(map(str, driver.client.list(driver.settings.output)))
+    assert len(driver.tables_of_the_ledger()) == 365 * 24
+    assert len(names) == 30 * 24 - 24
+    assert driver.staged() == []
