@@ -25,6 +25,7 @@ from tests.support.status_steps import head_of_batch, invoke, send, write_batche
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import StoreFigures, Totals, head_row
 from ytstream_tools.status import job_status, prometheus
+from ytstream_tools.status.archive_status import ArchiveStatus
 
 PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8")
 TOTALS = Totals(1200, {"output": 1180, "rejected": 20}, {"too old": 20}, 0, 30.0)
@@ -80,12 +81,28 @@ def test_a_job_that_has_never_run_has_its_lag(provisioned_of: ContextOf) -> None
     assert ("ytstream_epoch",) not in found
 
 
+_ARCHIVE = ArchiveStatus(
+    output="output",
+    open="2026-11-29T19:00:00Z",
+    rows=3,
+    bytes=300,
+    pieces=2,
+    tables=1,
+    overdue_seconds=4.0,
+    complete_until="2026-11-29T19:00:00Z",
+    last="2026-11-29T18:00:00Z",
+    last_rows=9,
+    last_sealed=None,
+)
+
+
 def _of_everything(context: JobContext) -> dict[str, Any]:
     """Return the families of a job that has all that there is."""
     found = replace(
         job_status.read(context),
         state=job_status.StateSize(3, 10, 1_700_000_000_000, StoreFigures(7, 8, 9)),
         static=job_status.UnpublishedTables(1, []),
+        archives=[_ARCHIVE],
     )
     late: list[prometheus.Sample] = [
         ("ytstream_rows_warned_total", {"reason": "cheap"}, 1.0),

@@ -81,6 +81,9 @@ def test_thirty_periods_are_sealed_in_order_after_a_long_stop(
     driver.batch(30 * HOUR + 1)
     driver.start()
     driver.seal(30 * HOUR + 600)
+    assert driver.announced() == ""  # twenty at a time: signals are heard between
+    driver.seal(30 * HOUR + 600)
+    assert driver.announced() == "06:00:00Z"
     sealed = [line for line in caplog.messages if line.startswith("sealed ")]
     assert len(sealed) == 30
     assert sealed == sorted(sealed)

@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .alert_limits import LATE_SECONDS, REJECTED_SHARE, STALLED_SECONDS, STARTS_PER_HOUR
+from .alert_limits import (
+    LATE_SECONDS,
+    REJECTED_SHARE,
+    STALLED_SECONDS,
+    STARTS_PER_HOUR,
+    UNSEALED_SECONDS,
+)
 
 _SCHEMA = 39
 """Of the dashboard's JSON (Grafana, "Dashboard JSON model"): the version of its schema."""
@@ -130,6 +136,24 @@ PANELS: Sequence[Panel] = (
         "Rows read, less those written by a map",
         "0 unless transform() drops rows. Anything else is a lost or duplicated row.",
         "short", (("{{app}}", "ytstream_read_minus_written_rows{SELF}"),), is_signed=True, limit=0,
+    ),
+    Panel(
+        "How long a period of an archive waits for its table",
+        "Its rows are staged and safe. `make why` names what holds it. Above the line, an alert "
+        "fires.",
+        "s", (
+            ("{{output}} {{app}}", "ytstream_archive_overdue_seconds{SELF}"),
+            ("complete until {{output}} {{app}}",
+             "time() - ytstream_archive_complete_until_timestamp_seconds{SELF}"),
+        ), limit=UNSEALED_SECONDS,
+    ),
+    Panel(
+        "Staged for archives", "Rows that are in no table yet, and the tables that they become.",
+        "short", (
+            ("rows of {{output}} {{app}}", "ytstream_archive_staged_rows{SELF}"),
+            ("bytes of {{output}} {{app}}", "ytstream_archive_staged_bytes{SELF}"),
+            ("tables of {{output}} {{app}}", "ytstream_archive_tables_waiting{SELF}"),
+        ),
     ),
     Panel(
         "Rows of the state", "Of jobs with state. It follows the keys that are open.",

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ..cluster.client import connect
+from ..connector.carried_rows import is_lost_at
 from ..connector.choose_connector import in_use, set_pace
 from ..connector.compile_java import unavailable
 from ..connector.late_droppers import is_untraceable_at
@@ -19,7 +20,7 @@ from ..connector.transform_plan import sources, stateful_operator
 from ..declaration.checked_state import is_checked
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
-from ..job import PROCESSINGS, REJECTED, JobContext
+from ..job import PROCESSINGS, REJECTED, Job, JobContext
 from ..outputs import any_columns, column_values
 from ..outputs.archives import Archives
 from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_columns
@@ -30,6 +31,7 @@ from ..recovery.archive_tables import ArchiveTables, Lock
 from ..recovery.checkpoint_repair import path_of
 from ..recovery.epoch import Epoch, committed
 from ..rejected import tagging
+from ..schema.periods import REJECT
 from ..settings import spark_conf
 from ..settings.job_settings import OWN
 from ..spark.local_checkpoint import explained_space, made_folder
@@ -104,9 +106,22 @@ def flow_of(
     maker = "transform()" if job.split is None else "outputs()"
     for name, frame in frames.items():
         verify_columns(name, frame, job.output_columns[name], maker)
+    _verify_late_of_archives(rows, job)
     lost = is_untraceable_at(analysed(rows), REJECTED) if job.rejects_late else ""
     proven = replace(outputs, unproven=unproven(context, frames))
     return Flow(rows, proven, arrived, references, lost)
+
+
+def _verify_late_of_archives(rows: DataFrame, job: Job) -> None:
+    """Raise JobError for late rows that are to be rejected, and have no row of the queue."""
+    rejecting = [name for name, one in job.archives.items() if one.late == REJECT]
+    if rejecting and (lost := is_lost_at(analysed(rows), REJECTED)):
+        raise JobError(
+            f"STATIC[{rejecting[0]!r}] has late={REJECT!r}: behind {lost} of transform(), the job "
+            "cannot tell which row of the queue a row was made of",
+            'set late="table"; nothing was started',
+            code=ErrorCode.PLAN,
+        )
 
 
 def _verify_connector(spark: SparkSession, context: JobContext) -> None:

@@ -48,6 +48,8 @@ _PIECE = re.compile(r"(\d{8,})-(\d{10,})")
 """The names of pieces: epoch and batch."""
 PERIOD_SECONDS = 15.0
 """How often to look whether a period is complete."""
+AT_ONCE = 20
+"""Tables made per call; signals are checked between calls."""
 _KEPT = ("schema", "optimize_for", "compression_codec", "erasure_codec", "primary_medium")
 """What a table has of its pieces: concatenation keeps their chunks as they are."""
 _OF_FOLDER = ("compression_codec", "erasure_codec", "primary_medium", "account")
@@ -198,12 +200,14 @@ class ArchiveTables:
             self._publish(table)
         waiting = grouped(self.staged(output))
         parts = {(table.group.begin, table.part) for table in tables}
-        for group, pieces in waiting.items():
-            if group.is_due(closed, state.generation):
-                part = next(n for n in range(1, 1_000) if (group.begin, n) not in parts)
-                parts.add((group.begin, part))
-                self._publish(self._listed(output, group, part, pieces))
-        if closed == state.closed > state.announced:
+        due = [group for group in waiting if group.is_due(closed, state.generation)]
+        for group in due[:AT_ONCE]:
+            part = next(n for n in range(1, 1_000) if (group.begin, n) not in parts)
+            parts.add((group.begin, part))
+            self._publish(self._listed(output, group, part, waiting[group]))
+        if len(due) > AT_ONCE:
+            self._next = 0.0
+        elif closed == state.closed > state.announced:
             self._announce(output, state)
 
     def _hear_end(self, head: Head) -> None:
