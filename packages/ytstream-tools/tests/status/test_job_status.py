@@ -61,6 +61,7 @@ from ytstream_tools.status import (
     status_text,
     status_watch,
 )
+from ytstream_tools.status.archive_status import ArchiveStatus
 from ytstream_tools.status.job_status import RECENT, JobStatus
 from ytstream_tools.status.lag_thresholds import LagThreshold
 from ytstream_tools.status.status_text import status
@@ -397,6 +398,10 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ContextOf) -> None:
         ],
         state=job_status.StateSize(3, 10, 1_700_000_000_000, StoreFigures(7, 8, 9)),
         static=job_status.UnpublishedTables(1, ["//home/job/ledger.aside/x"]),
+        archives=[
+            ArchiveStatus("output", "a", 3, 300, 2, 1, 4.0, "b", "c", 9, None),
+            ArchiveStatus("more", "a", 3, 300, 2, 1, 4.0, "b", "c", 9, found.time),
+        ],
         operation=Operation("1-2-3-4", "running", started="2026-11-23T10:00:00Z"),
         versions=[
             DeployedVersion("a", StartState.WORKS, {}),
