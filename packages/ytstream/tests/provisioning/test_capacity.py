@@ -231,7 +231,7 @@ def test_a_refused_batch_ends_the_job_at_its_first_failure(
     done = BatchRow({}, {"output": 440_000}, now, now)
     report = BatchReport(Head(3, folder=3, batch=7), done)
     outcomes = {7: BatchOutcome("3-7", report)}
-    found = SimpleNamespace(outcomes=outcomes, static_tables=MagicMock(), disk=None)
+    found = SimpleNamespace(outcomes=outcomes, static_tables=MagicMock(), archives=None, disk=None)
     batch = cast(Batch, found)
 
     def one_query() -> None:

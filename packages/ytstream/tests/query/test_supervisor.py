@@ -292,7 +292,7 @@ def test_a_failure_while_draining_is_raised() -> None:
     runner = QueryRunner(unconnected("transactional"), *nothing, stop)
     query = cast(StreamingQuery, SimpleNamespace(isActive=False, _jsq=SILENT))
     outcome = BatchOutcome("3-7", failure=RestartableError("its queue"))
-    failed = SimpleNamespace(outcomes={7: outcome}, static_tables=MagicMock())
+    failed = SimpleNamespace(outcomes={7: outcome}, static_tables=MagicMock(), archives=None)
     with pytest.raises(RestartableError, match=r"^its queue$"):
         runner._follow(query, cast(Batch, failed))
 
@@ -313,7 +313,7 @@ def test_a_failure_of_sparks_names_the_batch(cause: str, said: str) -> None:
     runner = QueryRunner(unconnected("transactional"), *nothing, StopSignal())
     query = cast(StreamingQuery, SimpleNamespace(isActive=False, _jsq=SILENT))
     outcome = BatchOutcome("3-7", failure=StreamingQueryException(cause))
-    failed = SimpleNamespace(outcomes={7: outcome}, static_tables=MagicMock())
+    failed = SimpleNamespace(outcomes={7: outcome}, static_tables=MagicMock(), archives=None)
     with pytest.raises((RestartableError, JobError)) as caught:
         runner._follow(query, cast(Batch, failed))
     assert str(caught.value).splitlines()[0] == said
@@ -342,7 +342,7 @@ def test_a_batch_that_spark_has_not_finished_is_no_idle_end(
         def awaitTermination(self) -> None:  # noqa: N802
             return
 
-    failed = SimpleNamespace(outcomes=outcomes, static_tables=MagicMock(), disk=None)
+    failed = SimpleNamespace(outcomes=outcomes, static_tables=MagicMock(), archives=None, disk=None)
     with pytest.raises(RestartableError, match="ended by itself"):
         runner._follow(cast(StreamingQuery, Query()), cast(Batch, failed))
     assert runner.is_idle is idle

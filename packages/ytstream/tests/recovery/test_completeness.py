@@ -273,6 +273,7 @@ def test_a_running_job_writes_it_while_it_looks_at_its_query(
     static_tables = SimpleNamespace(publish=lambda *_: None)
     batch: Any = SimpleNamespace(
         static_tables=static_tables,
+        archives=None,
         closing=threading.Event(),
         outcomes={},
     )
