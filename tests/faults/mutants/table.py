@@ -603,6 +603,59 @@ TOTALS: Sequence[Mutant] = (
 )
 """What keeps totals in a table exact (`aggregate=` in tables.py)."""
 
+_SEALING = f"{_RUNTIME}/recovery/archive_tables.py"
+_PERIODS = f"{_RUNTIME}/schema/periods.py"
+_ARCHIVES = f"{_RECOVERY}/test_archive_tables.py"
+ARCHIVES: Sequence[Mutant] = (
+    _mutant(
+        "a table is made while a batch may still add to it",
+        Edit(
+            _SEALING,
+            "closed = self._writing[1].get(output, 0) if self._writing else state.closed",
+            "closed = state.closed",
+        ),
+        f"{_ARCHIVES}::test_a_batch_under_way_may_add_to_the_period_that_closes",
+    ),
+    _mutant(
+        "a table does not depend on the job's lock",
+        Edit(_SEALING, "lock = [self.lock()] if self.lock is not None else None", "lock = None"),
+        f"{_ARCHIVES}::test_an_older_driver_makes_no_table",
+    ),
+    _mutant(
+        "a table whose commit had no reply is not known again",
+        Edit(
+            _SEALING,
+            "        if ids == [id_ for _, id_ in table.pieces]:\n            return True\n",
+            "",
+        ),
+        f"{_ARCHIVES}::test_a_table_is_made_once_whatever_is_lost",
+    ),
+    _mutant(
+        "pieces that no row names stay",
+        Edit(_SEALING, "            self._remove_orphans(output)\n", ""),
+        f"{_ARCHIVES}::test_a_start_removes_what_no_row_names",
+    ),
+    _mutant(
+        "rows of other columns go into one table",
+        Edit(
+            _PERIODS,
+            "return self.generation < generation or self.due <= closed",
+            "return self.due <= closed",
+        ),
+        f"{_ARCHIVES}::test_other_columns_close_the_open_period",
+    ),
+    _mutant(
+        "late rows come before their period's second table is due",
+        Edit(
+            _PERIODS,
+            "due = end if end > closed else (closed // seconds + 1) * seconds",
+            "due = end",
+        ),
+        f"{_ARCHIVES}::test_late_rows_are_a_table_of_their_own",
+    ),
+)
+"""What keeps a table per period whole and shown once."""
+
 _ORACLE = "tests/faults/sweep/test_oracle.py"
 JUDGE: Sequence[Mutant] = (
     _mutant(
@@ -628,4 +681,4 @@ JUDGE: Sequence[Mutant] = (
 )
 """The verdict on a case itself."""
 
-MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *TOTALS, *JUDGE)
+MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *TOTALS, *ARCHIVES, *JUDGE)
