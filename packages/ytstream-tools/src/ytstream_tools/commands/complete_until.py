@@ -12,7 +12,10 @@ def _run(context: JobContext, _: argparse.Namespace) -> None:
     found = completeness.read(context)
     print(f"{found.name}={found.text}")
     for name in context.settings.outputs.keys() - found.outputs.keys():
-        print(f"{name}: not so, a table of it waits for its publication", file=sys.stderr)
+        said = "not so, a table of it waits for its publication"
+        if name in context.job.archives:
+            said = f"see @{found.name} of its folder, which is the end of a period"
+        print(f"{name}: {said}", file=sys.stderr)
 
 
 COMMAND = Command(
