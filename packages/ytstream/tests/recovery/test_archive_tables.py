@@ -126,6 +126,14 @@ def test_a_start_removes_what_no_row_names(driver: Driver) -> None:
     assert driver.rows() == [10]
 
 
+def test_a_start_leaves_tables_of_micro_batches_that_wait(driver: Driver) -> None:
+    """The output had `STATIC = ("output",)` before: what staging.py cannot judge is a person's."""
+    table = f"{driver.settings.staging}/output/00000001-0000000004"
+    driver.client.create("table", table, recursive=True)
+    driver.start()
+    assert driver.client.exists(table)
+
+
 def test_another_length_of_periods_closes_the_open_one(driver: Driver) -> None:
     driver.batch(10, HOUR + 5)
     driver.seal(HOUR + 600)

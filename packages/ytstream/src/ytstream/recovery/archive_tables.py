@@ -140,8 +140,9 @@ class ArchiveTables:
             raise
         known = {one.piece.path for one in self.staged(output)}
         folders = found if isinstance(found, Mapping) else {}
-        for folder, pieces in folders.items():
-            inside = pieces if isinstance(pieces, Mapping) else {}
+        for folder, inside in folders.items():
+            if not isinstance(inside, Mapping):
+                continue  # a table of a micro-batch, from before the output was an archive
             old = [str(name) for name in inside if self._is_older(str(name))]
             orphans = [name for name in old if f"{root}/{folder}/{name}" not in known]
             if len(orphans) == len(inside):
