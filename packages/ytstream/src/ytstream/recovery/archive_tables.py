@@ -105,6 +105,10 @@ class ArchiveTables:
     """The batch that is under way, and what was closed when it began."""
     _gate: threading.Lock = field(default_factory=threading.Lock)
     """Held while one thread begins a batch, and the other closes a period."""
+    _unfinished: dict[str, list[TableRow]] = field(default_factory=dict)
+    """Tables whose list is fixed, and that may not be there yet."""
+    _looked: set[str] = field(default_factory=set)
+    """Archives of which nothing was left to make."""
     _next: float = 0.0
     _said: frozenset[str] = frozenset()
 
@@ -128,6 +132,7 @@ class ArchiveTables:
                 state = replace(state, generation=generation, shape=shape)
                 self.commit([archive_rows.state_row(output, state)], [])
             self.states[output] = state
+            self._unfinished[output] = [*archive_rows.unfinished(self._tables(output))]
             self._remove_orphans(output)
 
     def _remove_orphans(self, output: str) -> None:
@@ -159,6 +164,11 @@ class ArchiveTables:
         """Return the pieces that wait, as the ledger names them."""
         query = archive_rows.pieces_query(self.context.settings.ledger, output)
         return [*map(archive_rows.piece_of, self.context.client.select_rows(query))]
+
+    def _tables(self, output: str, begin: int | None = None) -> list[TableRow]:
+        """Return the tables of an archive, or of one of its periods."""
+        query = archive_rows.tables_query(self.context.settings.ledger, output, begin)
+        return [*map(archive_rows.table_of, self.context.client.select_rows(query))]
 
     def tick(self, now: float) -> None:
         """Seal what is complete, unless the last look was a moment ago.
@@ -195,20 +205,24 @@ class ArchiveTables:
         with self._gate:
             state = self.states[output]
             closed = self._writing[1].get(output, 0) if self._writing else state.closed
-        query = archive_rows.tables_query(settings.ledger, output)
-        tables = [*map(archive_rows.table_of, client.select_rows(query))]
-        for table in archive_rows.unfinished(tables):
-            self._publish(table)
+        if output in self._looked and state.closed == state.announced:
+            return  # no table is due
+        while unfinished := self._unfinished.get(output):
+            self._publish(unfinished[0])
+            del unfinished[0]
         waiting = grouped(self.staged(output))
-        parts = {(table.group.begin, table.part) for table in tables}
         due = [group for group in waiting if group.is_due(closed, state.generation)]
         for group in due[:AT_ONCE]:
-            part = next(n for n in range(1, 1_000) if (group.begin, n) not in parts)
-            parts.add((group.begin, part))
-            self._publish(self._listed(output, group, part, waiting[group]))
+            table = self._listed(output, group, waiting[group])
+            unfinished = self._unfinished.setdefault(output, [])
+            unfinished.append(table)  # its list is fixed: another look may find more pieces
+            self._publish(table)
+            unfinished.remove(table)
         if len(due) > AT_ONCE:
             self._next = 0.0
-        elif closed == state.closed > state.announced:
+            return
+        self._looked.add(output)
+        if closed == state.closed > state.announced:
             self._announce(output, state)
 
     def _hear_end(self, head: Head) -> None:
@@ -236,8 +250,9 @@ class ArchiveTables:
         query = archive_rows.archive_query(self.context.settings.ledger, output)
         return archive_rows.state_of(self.context.client.select_rows(query))
 
-    def _listed(self, output: str, group: Group, part: int, pieces: Sequence[Staged]) -> TableRow:
+    def _listed(self, output: str, group: Group, pieces: Sequence[Staged]) -> TableRow:
         """Fix the list of the pieces of a table."""
+        part = 1 + max((table.part for table in self._tables(output, group.begin)), default=0)
         table = TableRow(
             output, group, part, SEALING,
             sum(one.piece.rows for one in pieces), sum(one.piece.bytes for one in pieces),
