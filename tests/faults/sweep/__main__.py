@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tests.faults.sweep import cases, counts, lanes, page, results, summary
+from tests.faults.sweep import cases, counts, lanes, page, results, stumbles, summary
 from tests.faults.sweep.play import HELD, NOT_HELD
 from tests.faults.sweep.results import BUILD
 from tests.faults.sweep.scene import SEED
@@ -85,7 +85,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if found:
             console.print(_table(of, counts.tally(found)))
     if given.stumbles:
-        names = {case.name for case in cases.sampled_stumbles()}
+        names = stumbles.wanted()
         known = [line for line in results.read(given.results) if line.case in names]
         console.print(_table("stumbles so far", counts.tally(known, "variant")))
         console.print(*counts.slowest(known), sep="\n")
@@ -141,10 +141,13 @@ def told(seconds: float) -> str:
 
 
 def _summarise() -> None:
-    """Write what docs/proof has once every case has a result."""
+    """Write what docs/proof has once every case has a result. Stumbles have a summary alone."""
+    if stumbled := stumbles.of_runtime():
+        stumbles.write(stumbled)
+        page.write(summary.read())
     found = summary.of_runtime()
     if found.left:
-        console.print(f"{found.left} of {found.cases} cases have no result: docs/proof stays.")
+        console.print(f"{found.left} of {found.cases} cases have no result: its summary stays.")
         return
     summary.write(found)
     page.write(found)

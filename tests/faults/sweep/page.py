@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests.faults.mutants.table import MUTANTS
-from tests.faults.sweep import summary
-from tests.faults.sweep.cases import FAULTS
+from tests.faults.sweep import stumbles, summary
+from tests.faults.sweep.cases import FAULTS, STUMBLES
 from tests.faults.sweep.counts import GROUPS, Cell, added
 from tests.faults.sweep.picture import picture
+from tests.faults.sweep.stumbles import Outcome, Stumbles
 from tests.faults.sweep.summary import Summary, totals
 from tests.support.project import ROOT
 from tools import proof
@@ -37,7 +38,7 @@ _TESTS = "packages/ytstream/tests/"
 """Most tests of the table of fixes are below."""
 
 
-def page(found: Summary) -> str:
+def page(found: Summary, stumbled: Stumbles | None = None) -> str:
     """Return the page."""
     parts = [
         words("TOP"),
@@ -58,6 +59,7 @@ def page(found: Summary) -> str:
         _table(found.table, found.judge),
         "## Time to recover",
         _recovery(found),
+        _stumbles(stumbled) if stumbled else "",
         "## Control: SPYT's example",
         _control(found),
         "## Without each fix",
@@ -183,6 +185,36 @@ def _recovery(found: Summary) -> str:
     return "\n\n".join([words("RECOVERY"), rows(("fault", "median, s", "worst, s"), body)])
 
 
+def _stumbles(found: Stumbles) -> str:
+    """Return what came of jobs with state on a cluster that stumbles: a run of its own."""
+    every = [one for row in found.cells.values() for one in row.values()]
+    played, held = sum(one.cases for one in every), sum(one.held for one in every)
+    head = ("variant", *STUMBLES)
+    body = (
+        (variant, *(_stumbled(row[fault]) for fault in STUMBLES))
+        for variant, row in found.cells.items()
+    )
+    commits = ", ".join(f"{name} ({count})" for name, count in found.commits.items())
+    missed = f" {found.missed} more cases missed their point." if found.missed else ""
+    return "\n\n".join(
+        [
+            "## A cluster that stumbles",
+            words("STUMBLES"),
+            f"Runtime `{found.runtime}`, commits (cases): {commits}, {found.machine['versions']}. "
+            f"Of {played} cases at {found.classes} classes of request, {held} held, {found.lost} "
+            f"rows were lost, {found.repeated} were duplicated, and {found.failures} failures were "
+            f"counted.{missed}",
+            rows(head, body),
+            _not_held(found.not_held),
+        ]
+    )
+
+
+def _stumbled(found: Outcome) -> str:
+    held = found.cases if found.held == found.cases else f"{found.held} of {found.cases}"
+    return f"{held}: {found.seconds:.1f} s" if found.cases else ""
+
+
 def _control(found: Summary) -> str:
     rows_of = {name.removeprefix("listing-"): row for name, row in found.control.items()}
     table = _table(rows_of, found.judge) if rows_of else words("NOT_YET")
@@ -200,7 +232,7 @@ def _fixes() -> str:
 
 def write(found: Summary) -> None:
     """Write the page and its picture."""
-    PAGE.write_text(page(found), encoding="utf-8")
+    PAGE.write_text(page(found, stumbles.read()), encoding="utf-8")
     PICTURE.write_text(picture(by_pair(found.table), by_pair(found.control)), encoding="utf-8")
 
 

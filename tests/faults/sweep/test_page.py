@@ -10,9 +10,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.faults.sweep import counts, results, summary
+from tests.faults.sweep import counts, results, stumbles, summary
 from tests.faults.sweep.__main__ import exit_code, main, sample, seconds_of
-from tests.faults.sweep.cases import FAULTS, Case, all_cases, cases_of, chosen, distinct, of_proof
+from tests.faults.sweep.cases import (
+    FAULTS,
+    Case,
+    all_cases,
+    cases_of,
+    chosen,
+    distinct,
+    of_proof,
+    sampled_stumbles,
+)
 from tests.faults.sweep.counts import GROUPS, Cell
 from tests.faults.sweep.page import PAGE, by_pair, page
 from tests.faults.sweep.picture import kind_of, picture
@@ -153,7 +162,26 @@ def test_the_summary_is_of_the_results_where_they_are_at_hand() -> None:
 
 
 def test_the_page_is_made_from_the_summary() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(summary.read())
+    assert PAGE.read_text(encoding="utf-8") == page(summary.read(), stumbles.read())
+
+
+def test_a_cluster_that_stumbles_has_a_section_of_its_own(tmp_path: Path) -> None:
+    one, other, *_ = [case for case in sampled_stumbles() if case.fault == "refused"]
+    lines = [
+        replace(HELD, case=one.name, resumed=7.26, failures=1),
+        replace(ENDED, case=other.name),
+        replace(HELD, case=f"{one.name.rpartition(':')[0]}:dropped", verdict="missed"),
+        replace(HELD, resumed=99.0),
+        replace(HELD, case=one.name, resumed=98.0, judge=1),
+    ]
+    found = stumbles.of_lines(lines, "abc", {"versions": "pyspark 1"})
+    stumbles.write(found, path := tmp_path / "stumbles.json")
+    assert stumbles.read(path) == found
+    text = page(summary.summary(LINES, "abc", "", {}), found)
+    assert f"| {one.variant.name} | 1: 7.3 s | " in text
+    assert "Of 2 cases at 2 classes of request, 1 held" in text
+    assert f"- ended: `{other.name}`: `{ENDED.said}`" in text
+    assert "A cluster that stumbles" not in _page(*LINES).partition("## Time")[2]
 
 
 def test_a_sample_is_of_few_variants_and_says_its_length() -> None:

@@ -61,6 +61,8 @@ def _trace(code: int) -> str:
         "java.util.concurrent.CancellationException",
         "java.lang.RuntimeException: Cannot get rpc proxies; DataCenter: yt.example.net",
         "tech.ytsaurus.core.common.YTsaurusError: 'm'; full error: {\"code\"=105;}",
+        "java.lang.IllegalStateException: Failed to set transaction into 'CLOSED' state; expected "
+        "state: 'ACTIVE'; current state (maybe outdated): 'CLOSED'",
     ],
 )
 def test_a_cluster_that_cannot_be_reached_is_an_outage(cause: str) -> None:

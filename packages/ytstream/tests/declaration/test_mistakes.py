@@ -300,6 +300,12 @@ ACTIONS = (
     "remove the action; outputs() may run one on the rows of each batch, and `preview` shows rows "
     "of the sample"
 )
+QUERY = (
+    "transform() starts a query of its own (transform.py:25). It was not started: the job has one "
+    "query, and the ledger covers only that",
+    "return the rows instead of writeStream...start(); for rows of another kind, name one more "
+    "output in OUTPUTS and return it from outputs()",
+)
 WRONG_TRANSFORM = (
     (_SELECT, "events.select(", "transform() returns None, wanted a DataFrame", "return the rows"),
     (_SELECT, "return 5\n    return events.select(",
@@ -341,10 +347,8 @@ WRONG_TRANSFORM = (
     (_SELECT, "events.show()\n    return events.select(", _ACTION, ACTIONS),
     (_SELECT, "events.write.parquet('x')\n    return events.select(", _ACTION, ACTIONS),
     (_SELECT, "events.writeStream.format('noop').start()\n    return events.select(",
-     "transform() starts a query of its own (transform.py:25). It was not started: the job has one "
-     "query, and the ledger covers only that",
-     "return the rows instead of writeStream...start(); for rows of another kind, name one more "
-     "output in OUTPUTS and return it from outputs()"),
+     *QUERY),
+    (_SELECT, "events.writeStream.toTable('x')\n    return events.select(", *QUERY),
     ("events.select", "events.orderBy('price').select",
      "the job cannot continue: Sorting is not supported on streaming DataFrames/Datasets, unless "
      "it is on aggregated DataFrame/Dataset in Complete output mode;", SPARKS),

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from minicluster.client import Entry
 from minicluster.testing import Running
+from tests.faults.sweep.points import WRITES
 from tests.support.helpers import StreamOf, adopt, another_process, fails_with, head_of
 from ytstream import JobError, RestartableError
 from ytstream.connector.java import jvm_of
@@ -168,6 +172,62 @@ def test_each_kind_of_damage(
         outcome = later.outcome()
         record_property(f"{case.name}: rows", f"{outcome.lost} lost, {outcome.duplicated} repeated")
         assert (outcome.lost, outcome.duplicated) == (0, 0), case.name
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("store", ["rocksdb", "memory"])
+def test_a_repair_that_is_killed_is_started_again(
+    stream: Stream, cluster: Running, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """At each class of its writes: the first one and the last one."""
+    path, control = _files(stream, "changes")[2], cluster.client
+    data = bytes(stream.client.read_file(path).read())
+    stream.client.write_file(path, _flipped(data))
+    control.journal.clear()
+    control.record(str(tmp_path), sorted(WRITES))
+    list(state_rebuild.rebuild(stream.context, stream.spark, stream.tablets))
+    control.record(None)
+    killed = _killed_at(control.journal(), tmp_path)
+    assert any("rebuilt" in name for name in killed)
+    said: Counter[str] = Counter()
+    for name, state in killed.items():
+        control.load(str(state))
+        control.clock.advance(_EXPIRED_SECONDS)
+        job = another_process(stream)
+        job.sent = list(stream.sent)
+        job.send(40)
+        # It has either damaged state or that of the repair.
+        started = _start(job)
+        assert started in (None, ErrorCode.STATE_DAMAGED), name
+        if started is not None:
+            lines = [*state_rebuild.rebuild(job.context, job.spark, job.tablets)]
+            assert sum(": as the ledger has it" in line for line in lines) == 3, name
+        later = another_process(job)
+        later.close()
+        assert later.is_exact(), name
+        said[started or "goes on"] += 1
+    record_property("killed at", len(killed))
+    record_property("the job's next start", dict(said))
+
+
+#: The longest life of a transaction: of SPYT's.
+_EXPIRED_SECONDS = 310.0
+
+
+def _killed_at(entries: Sequence[Entry], folder: Path) -> dict[str, Path]:
+    """Return the state after the first and the last write of each class."""
+    states = {int(path.stem): path for path in folder.iterdir()}
+    found: dict[str, list[int]] = {}
+    for entry in entries:
+        if entry.n in states:
+            where = [entry.args.get(key) for key in ("path", "source_path", "destination_path")]
+            about = re.sub(r"[-\d]+|[0-9a-f-]{8,}", "N", " ".join(map(str, filter(None, where))))
+            found.setdefault(f"{entry.method} {about}", []).append(entry.n)
+    return {
+        f"{name} {n}": states[n]
+        for name, numbers in found.items()
+        for n in {*numbers[:: len(numbers) - 1 or 1]}
+    }
 
 
 @pytest.mark.journey

@@ -47,6 +47,14 @@ _TASK = (
     "executor driver): {0}"
 )
 """Of the store in memory, whose errors Spark passes on as those of a task."""
+_UNANSWERED = (
+    "java.util.concurrent.TimeoutException\n"
+    "\tat java.base/java.util.concurrent.CompletableFuture.timedGet(CompletableFuture.java:1886)\n"
+    "\tat java.base/java.util.concurrent.CompletableFuture.get(CompletableFuture.java:2021)\n"
+    "\tat {0}\n"
+    "\tat ytstream.Rows.write(Rows.java:90)\n"
+)
+"""Of a task that has waited for a reply, in the frame that is left out."""
 LOADED = (
     "An error occurred while calling z:ytstream.Output.write.\n"
     ": org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred "
@@ -91,6 +99,7 @@ def _judged(trace: str) -> Exception:
         _TASK.format(UNAVAILABLE),
         f"{LOADED}Caused by: {UNAVAILABLE}",
         f"{LOADED}Caused by: {_answer(2100, 'Proxy is banned')}",
+        _TASK.format(_UNANSWERED.format("ytstream.Flight.result(Flight.java:42)")),
         "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: java.lang."
         "RuntimeException: Cannot get rpc proxies; DataCenter: 127.0.0.1 SQLSTATE: XXKST\n",
     ],
@@ -135,7 +144,9 @@ def test_a_connection_between_sparks_own_processes_is_not_the_clusters() -> None
         "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)\n"
         f"{_ANSWERED}Caused by: java.io.EOFException\n\tat java.io.DataInputStream.readInt(D:1)\n"
     )
-    for text in (_TASK.format(lost), _TASK.format(worker)):
+    # Whoever called it.
+    slow = _UNANSWERED.format("org.apache.spark.util.ThreadUtils$.awaitResult(ThreadUtils:310)")
+    for text in (_TASK.format(lost), _TASK.format(worker), _TASK.format(slow)):
         assert type(_judged(text)) is RestartableError
 
 

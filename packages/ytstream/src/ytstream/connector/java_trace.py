@@ -21,6 +21,10 @@ connection, a broken one, no reply, a request that ended with its connection. An
 without a code of the cluster's is an error of a program: waiting does not help."""
 _NO_PROXIES = "Cannot get rpc proxies"
 """Of a RuntimeException, whatever its cause: the HTTP proxy names no RPC proxy (ClientPool)."""
+_HIDDEN = "Failed to set transaction into 'CLOSED' state"
+"""Of the transaction in which SPYT moves a consumer: SPYT aborts it when its commit has failed, and
+the client's complaint about that hides the cluster's answer (YtQueueOffset,
+advanceWithNewTransaction; ApiServiceTransaction, throwWrongState)."""
 _CAUSE = re.compile(r"^(?:Caused by)?: (.*)$", re.MULTILINE)
 """A cause begins a line. The first one has nothing before its colon, as Py4J prints it."""
 _WRAPPED = re.compile(r"^.*(?:\(TID \d+\) \([^)]*\): |terminated with exception: )")
@@ -78,4 +82,6 @@ def cluster_error(trace: str) -> JobError | RestartableError | None:
         return judged(cause.codes.__contains__, cause.line)
     if cause.is_transport or _NO_PROXIES in trace:
         return OutageError(f"the RPC proxies do not answer: {cause.line}", "wait for the cluster")
+    if cause.message.startswith(_HIDDEN):
+        return OutageError("a commit of SPYT's has failed, and its error is hidden", "wait for it")
     return None

@@ -41,6 +41,11 @@ _NO_JAR = re.compile(r"(ClassNotFoundException: |NoClassDefFoundError: )ytstream
 
 _CLIENT = re.compile(r"^\s*at (?:[\w.]+/)?(?:tech\.ytsaurus|io\.netty)\.", re.MULTILINE)
 """Frames of SPYT's client."""
+_UNANSWERED = re.compile(
+    r"java\.util\.concurrent\.TimeoutException.*\n(?:\s+at java\..*\n)+\s+at ytstream\."
+)
+"""The job's own connector has waited for a reply of the cluster: its frame is the first one that is
+not the JDK's. Later frames are of whoever called the task, whatever has failed in it."""
 _CONNECTIONS_OF_SPARK = (
     "at org.apache.spark.network.", "Python worker exited", "Python worker failed to connect",
 )  # fmt: skip
@@ -114,7 +119,8 @@ def _explanation(error: PySparkException | Py4JJavaError, where: str) -> Excepti
 def _of_the_cluster(trace: str) -> JobError | RestartableError | None:
     """Return the error of the cluster, unless the connection is one between Spark's processes."""
     is_of_spark = any(part in trace for part in _CONNECTIONS_OF_SPARK)
-    if bottom(trace).is_transport and (is_of_spark or not _CLIENT.search(trace)):
+    is_of_the_client = _CLIENT.search(trace) or _UNANSWERED.search(trace)
+    if bottom(trace).is_transport and (is_of_spark or not is_of_the_client):
         return None
     return cluster_error(trace)
 
