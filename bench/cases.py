@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from local_extensions.versions import SPARK
-from tests.support.examples import TOTALS
+from tests.support.examples import MERGE, TOTALS
 
 LISTING, JOB, PLAIN, NOOP = "listing", "job", "plain", "noop"
 """SPYT's documentation as it stands; the generated job; the same job without what the case is
@@ -96,7 +96,7 @@ class Case:
         if self.extra:
             return PLAIN, JOB
         # SPYT's sink has no update mode, which totals in a state need, nor does it add to a table.
-        has_listing = self.processing not in ("aggregate", TOTALS)
+        has_listing = self.processing not in ("aggregate", TOTALS, MERGE)
         return (LISTING, JOB, NOOP) if has_listing else (JOB, NOOP)
 
     @property
@@ -124,7 +124,7 @@ class Case:
 
         A transaction may write 100,000 of them into a table, and any number into a state.
         """
-        if self.processing == TOTALS:
+        if self.processing in (TOTALS, MERGE):
             return 1
         return max(1, min(_MOST_KEYS_OF_A_ROW, self.state_keys(size) // self.batch_rows(size)))
 
@@ -146,7 +146,7 @@ class Case:
 
 _GUARANTEED = (
     *(("transactional", kind) for kind in ("map", "join", "window", "deduplicate")),
-    *(("transactional", kind) for kind in ("aggregate", TOTALS, "sessions")),
+    *(("transactional", kind) for kind in ("aggregate", TOTALS, "sessions", MERGE)),
     ("idempotent", "map"),
     *(("at_least_once", kind) for kind in ("map", "join")),
 )
@@ -238,6 +238,21 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
             )
             for kind in ("aggregate", "deduplicate", TOTALS)
             for n in (10_000, 100_000, 1_000_000, 10_000_000)
+        ),
+    ),
+    "curve-merge": (
+        "keys of a table with MERGE",
+        tuple(
+            Case(
+                f"curve-merge-{n}",
+                "transactional",
+                MERGE,
+                rows=50_000,
+                keys=n,
+                only=(JOB,),
+                most_rounds=1,
+            )
+            for n in (10_000, 1_000_000)
         ),
     ),
 }

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from yt.yson import YsonUint64
 
 from bench.cases import JOB, LISTING, NOOP, OUTPUTS, REJECTS, STATIC, Case, Size
-from tests.support.examples import example, settings_of
+from tests.support.examples import MERGE, example, settings_of
 from tests.support.static_outputs import static
 from ytstream import Column
 from ytstream.cluster.client import connect
@@ -92,7 +92,7 @@ def _filled(job: Job) -> Job:
         keys = F.expr("explode(sequence(auction, auction + bidder - 1))")
         rows = events.withColumn("auction", keys)
         rows = inner(rows.withColumn("event_id", F.col("auction").cast("string")))
-        if job.totals:  # the table has each key from then on
+        if job.totals or job.merge:  # the table has each key from then on
             return rows
         return rows.filter(f"{'total' if 'total' in rows.columns else 'price'} > 0")
 
@@ -152,9 +152,10 @@ def _adapted(row: SampleRow, number: int, case: Case, size: Size) -> SampleRow:
 
 
 def _keyed(number: int, case: Case, size: Size) -> Mapping[str, Any]:
-    """Return the key of a row: no event time moves, so nothing leaves the state."""
+    """Return the key of a row. No event time moves of a state, so nothing leaves it."""
     keys, each = case.state_keys(size), case.keys_of_a_row(size)
-    always = {"date_time": _EVENT_TIME}
+    moved = number if case.processing == MERGE else 0  # each row is newer than those before
+    always = {"date_time": YsonUint64(_EVENT_TIME + moved)}
     if number < case.batch_rows(size) * case.known_batches(size):
         return {"auction": number * each % keys, "bidder": each, "price": 0, **always}
     return {"auction": number * _STRIDE % keys, "bidder": 1, "price": 1, **always}

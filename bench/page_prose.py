@@ -80,6 +80,10 @@ CHOSEN = {
     ),
     "curve-outputs": "a batch writes its outputs in parallel, each with its own tasks.",
     "curve-small": "the cost of a batch with hardly any rows: the latency of a quiet queue.",
+    "curve-merge": (
+        "each batch looks up the rows of its keys, and replaces those that are older. The table "
+        "has all keys before the first measured batch."
+    ),
     "curve-state": (
         "the JVM has 1 GB, and each row has a key far from the one before. So a deduplication "
         "finds a repeat in every row. A batch writes the keys that it has changed: a file for each "

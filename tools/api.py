@@ -48,7 +48,8 @@ TOP = """\
 Your files import these names from `ytstream`:
 
 ```python
-from ytstream import REJECTED, Column, Job, JobError, checked_state, json_of, latest, lookup
+from ytstream import DELETED, REJECTED, Column, Job, JobError
+from ytstream import checked_state, json_of, latest, lookup, newest
 from ytstream import Daily, Every, Hourly, days, minutes
 ```"""
 REJECTED = """\
@@ -108,6 +109,7 @@ def page() -> str:
         *_functions(
             RUNTIME / "schema/periods.py", ["Hourly", "Daily", "Every", "days", "minutes"], "##"
         ),
+        *_functions(RUNTIME / "schema/changes.py", ["newest"], "##"),
         f"## `JobError`\n\n{_error(errors, 'JobError')}\n\n{ERRORS}",
         f"### Error codes\n\n{_codes()}",
         f"## `RestartableError`\n\n{_error(errors, 'RestartableError')}",

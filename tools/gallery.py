@@ -45,6 +45,10 @@ has an id. Repeats that are further apart than `WITHIN` pass.""",
 It keeps running totals for each auction, one row per key in a sorted table. Each row says what it
 contributes, and the table adds (`aggregate=` in `tables.py`). Choose it if readers want the newest
 total at any time. The reader divides for an average.""",
+        "merge": """\
+It keeps the newest bid of each auction, one row per key in a sorted table, in whatever order bids
+come. `MERGE` says which row of a key stays: `newest()`, which can remove rows too, or a function of
+your own over the table's row and the batch's rows. Choose it for tables that change.""",
         "sessions": """\
 It groups the bids of a bidder until a pause of 30 minutes. Choose it for what a window cannot
 express: your own Python function decides what to keep for each key and when to write it. It needs

@@ -23,6 +23,8 @@ IN_STATE = Path(__file__).parent / "in_state"
 TOTALS = "totals"
 """What the template makes for `aggregate`: its table adds up. The example "aggregate" has the same
 totals in Spark's state, as jobs of 1.0.0 do."""
+MERGE = "merge"
+"""The newest row of a key: only on our own connector."""
 STATELESS = ("map", "join")
 STATEFUL = ("window", "deduplicate", "aggregate", "sessions")
 PAIRS = (
@@ -30,6 +32,7 @@ PAIRS = (
     ("idempotent", "map"),
     *(("at_least_once", processing) for processing in ("map", "join")),
     *(("at_least_once", processing) for processing in ("window", "deduplicate", "sessions")),
+    ("transactional", MERGE),
 )
 """Every (guarantee, processing) that the template offers."""
 
@@ -73,6 +76,7 @@ def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool =
         queue=tables.QUEUE,
         outputs=tables.OUTPUTS if rejects else {"output": tables.OUTPUTS["output"]},
         transform=transform.transform,
+        merge=getattr(transform, "MERGE", {}),
         reject=transform.REJECT if rejects else {},
         reference=getattr(tables, "REFERENCE", ()),
         shuffle_partitions=2,

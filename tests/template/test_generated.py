@@ -145,7 +145,8 @@ def keeps_late(project: Path) -> bool:
 def is_stateless(project: Path) -> bool:
     return (
         re.search(
-            r'processing="(map|join|aggregate)"', next(project.glob("src/*/job.py")).read_text()
+            r'processing="(map|join|aggregate|merge)"',
+            next(project.glob("src/*/job.py")).read_text(),
         )
         is not None
     )

@@ -21,7 +21,7 @@ CONTRACT: dict[str, list[str] | None] = {
     "project_slug": None,
     "description": None,
     "author": None,
-    "processing": ["map", "window", "join", "deduplicate", "aggregate", "sessions"],
+    "processing": ["map", "window", "join", "deduplicate", "aggregate", "merge", "sessions"],
     "guarantee": ["transactional", "idempotent", "at_least_once"],
     "queue_paths": None,
     "cypress_root": None,

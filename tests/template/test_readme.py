@@ -44,6 +44,7 @@ THE_PROCESSING = {
     "join": "The processing: a join with a reference table",
     "deduplicate": "The processing: deduplication",
     "aggregate": "The processing: running totals",
+    "merge": "The processing: rows that change",
     "sessions": "The processing: sessions",
 }
 THE_GUARANTEE = {
@@ -95,7 +96,7 @@ def test_its_sections_are_the_way_of_a_newcomer(project: Path) -> None:
 def test_the_operations_page_has_nothing_of_what_was_not_chosen(project: Path) -> None:
     found = headings(project / OPERATIONS)
     facts = dict(re.findall(r"^\| (guarantee|processing) \| `(\w+)` \|$", text_of(project), re.M))
-    is_stateful = facts["processing"] not in ("map", "join", "aggregate")
+    is_stateful = facts["processing"] not in ("map", "join", "aggregate", "merge")
     assert [heading for heading in found if heading.startswith("The ")] == [
         THE_PROCESSING[facts["processing"]],
         "The outputs",

@@ -22,7 +22,7 @@ from tests.support.examples import PAIRS
 from tests.support.project import DEFAULTS, OPTIONS, ROOT, VARIANTS, problems, user_config
 from tests.support.project import generate as make
 
-NOT_IDEMPOTENT = ["window", "join", "deduplicate", "aggregate", "sessions"]
+NOT_IDEMPOTENT = ["window", "join", "deduplicate", "aggregate", "merge", "sessions"]
 
 COOKIECUTTER = [sys.executable, "-m", "cookiecutter"]
 

@@ -34,8 +34,8 @@ KILLED = [
 
 
 def test_every_guarantee_and_kind_is_killed_with_one_queue_or_several() -> None:
-    assert len(VARIANTS) == 24
-    assert len(KILLED) == 12
+    assert len(VARIANTS) == 26
+    assert len(KILLED) == 13
     assert {variant[2] for variant in KILLED} == {"single", "multi"}
 
 

@@ -656,6 +656,44 @@ ARCHIVES: Sequence[Mutant] = (
 )
 """What keeps a table per period whole and shown once."""
 
+_MERGE = f"{_TESTS}/outputs/test_merge.py"
+_MERGED = "outputs/merged_rows.py"
+_ORDER = f"{_MERGE}::test_the_newest_rows_stay_in_whatever_order_they_come"
+MERGES: Sequence[Mutant] = (
+    _mutant(
+        "an older row replaces a newer one",
+        _of(_MERGED, "is_new = ~F.col(_OLD) | (mine > old)", "is_new = F.lit(True)"),
+        _ORDER,
+    ),
+    _mutant(
+        "an update wins over a delete of the same time",
+        _of(
+            _MERGED,
+            "F.struct(by.alias(_BY), flag.alias(_IS_DELETE), *rest)",
+            "F.struct(by.alias(_BY), *rest, flag.alias(_IS_DELETE))",
+        ),
+        _ORDER,
+    ),
+    _mutant(
+        "deletes are not remembered",
+        _of(
+            "outputs/sink.py", "        if name in job.deletions:\n", "        if not job.merge:\n"
+        ),
+        _ORDER,
+    ),
+    _mutant(
+        "a merge function may return two rows of a key",
+        _of(_MERGED, "F.when(F.col(_RETURNED) > 1,", "F.when(F.col(_RETURNED) > 2,"),
+        f"{_MERGE}::test_a_function_returns_one_row_of_each_key_that_it_gets",
+    ),
+    _mutant(
+        "SPYT's writer takes rows of MERGE where the connector does not compile",
+        _of("query/pipeline.py", "    if context.job.merge and name != OWN:", "    if not name:"),
+        f"{_MERGE}::test_spyts_connector_does_not_take_over",
+    ),
+)
+"""What keeps rows that change exact (MERGE in transform.py)."""
+
 _ORACLE = "tests/faults/sweep/test_oracle.py"
 JUDGE: Sequence[Mutant] = (
     _mutant(
@@ -681,4 +719,4 @@ JUDGE: Sequence[Mutant] = (
 )
 """The verdict on a case itself."""
 
-MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *TOTALS, *ARCHIVES, *JUDGE)
+MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *TOTALS, *MERGES, *ARCHIVES, *JUDGE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import NamedTuple
 
-from tests.support.examples import PAIRS, STATEFUL, TOTALS
+from tests.support.examples import MERGE, PAIRS, STATEFUL, TOTALS
 from ytstream.job import PROCESSINGS
 from ytstream.settings.job_settings import MEMORY, OWN, ROCKSDB, SPYT
 
@@ -54,6 +54,7 @@ VARIANTS = (
     *(
         Variant(guarantee, processing, queues, connector=connector)
         for connector, queues, (guarantee, processing) in product((OWN, SPYT), (1, 2), PAIRS)
+        if processing != MERGE
     ),
     *(Variant("transactional", TOTALS, queues) for queues in (1, 2)),
 )

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from local_extensions.versions import SPARK
 from tests.faults import protocol
 from tests.faults.fault_rules import Request
-from tests.support.examples import TOTALS
+from tests.support.examples import MERGE, TOTALS
 from ytstream.job import PROCESSINGS
 
 
@@ -48,6 +48,7 @@ VARIANTS = (
     ),
     Variant("transactional", "aggregate", 1),  # its output has a key
     Variant("transactional", TOTALS, 2),  # what is written twice is added twice
+    Variant("transactional", MERGE, 2),  # an older row may replace a newer one
     Variant("idempotent", "map", 2),
     *(
         Variant("at_least_once", processing, 1)

@@ -14,6 +14,7 @@ from ytstream.version import __version__
 
 from . import report_text
 from .checks import (
+    batch_functions,
     batch_reads,
     references,
     spark_confs,
@@ -80,6 +81,7 @@ def diagnosed(
         *state.findings(read),
         *submit_commands.findings(read),
         *batch_reads.findings(read),
+        *batch_functions.findings(read),
     ]
     asked: Mapping[str, Mapping[str, Any]] = {}
     if proxy is not None:

@@ -65,6 +65,35 @@ _LIST = (
         "The batch function writes all outputs through SPYT's sink, in the transaction that moves "
         "the consumer.",
     ),
+    Rule(
+        "written-back", "lost, repeated",
+        "The function reads its output whole, joins it with the batch and writes it back, outside "
+        "of the transaction of the offsets. Another write in between is lost, a batch that runs "
+        "again is merged twice, and each batch reads the whole table.",
+        "Spark ForeachBatchSink; YTsaurus documentation, Dynamic tables, Transactions (a read "
+        "takes no lock)",
+        "derived",
+        "`MERGE` looks up the keys of the batch in its own transaction, where a write of somebody "
+        "else to such a key makes the batch run again.",
+    ),
+    Rule(
+        "driver-deletes", "repeated, stalled",
+        "The driver deletes rows by a client of its own, in another transaction than the rows and "
+        "the offsets: after a failure in between, rows are deleted that are still needed, or stay. "
+        "A late update brings a deleted row back. Without a token the client hangs.",
+        "YTsaurus documentation, Python Wrapper, delete_rows; Spark ForeachBatchSink",
+        "derived",
+        "Rows of `MERGE` with DELETED, or apply_as_deletes of newest(), are deleted in the batch's "
+        "transaction, and deletes are remembered.",
+    ),
+    Rule(
+        "separate-writes", "repeated",
+        "The tables are written one after the other. A failure in between leaves the first one "
+        "with the batch and the others without it, and the batch is written again.",
+        "Spark ForeachBatchSink; SPYT YtDynTableUtils",
+        "source",
+        "All outputs of a micro-batch are written in one transaction.",
+    ),
     # -- transactional mode ----------------------------------------------------------------------
     Rule(
         "job-proxy", "stalled",

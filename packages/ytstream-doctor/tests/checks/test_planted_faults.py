@@ -70,6 +70,22 @@ _COUNT = '.groupBy("id").count()'
 _WATERMARK = '.withWatermark("at", "1 minute")'
 
 
+_BATCH = """
+STATE = "//home/shop/state"
+
+
+def merged(rows, number):
+    known = rows.sparkSession.read.format("yt").load({read})
+    newest = known.unionByName(rows).groupBy("id").agg(F.max("amount").alias("amount"))
+    newest.write.format("yt").mode("overwrite").save(STATE)
+    {more}
+
+
+"""
+_MERGED = {"sink": ".foreachBatch(merged)"}
+_BOTH = {"helpers": _BATCH.format(read='"//home/shop/names"', more="pass"), **_MERGED}
+
+
 _PRICES = (
     'yt.create("table", "//home/shop/prices", attributes={{"dynamic": True{more}}})\n'
     "prices = SparkSession.builder.getOrCreate().read{how}\n"
@@ -389,6 +405,22 @@ FAULTS = [
             "shell": "yt set //home/shop/prices/@enable_dynamic_store_read %true\n",
         },
     ),
+    # -- functions of foreachBatch ---------------------------------------------------------------
+    Fault(
+        "written-back", TRANSACTION,
+        {"helpers": _BATCH.format(read="STATE", more="pass"), **_MERGED}, _BOTH,
+    ),
+    *(
+        Fault(
+            rule, TRANSACTION,
+            {"helpers": _BATCH.format(read='"//home/shop/names"', more=more), **_MERGED}, _BOTH,
+        )
+        for rule, more in (
+            ("driver-deletes", 'yt.delete_rows(STATE, [{"id": 1}])'),
+            ("separate-writes", 'rows.write.format("yt").save("//home/shop/history")'),
+            ("separate-writes", 'yt.insert_rows("//home/shop/history", rows.collect())'),
+        )
+    ),
     # -- references --------------------------------------------------------------------------------
     *(
         Fault(
@@ -449,7 +481,8 @@ def test_a_planted_fault_is_named_alone_and_its_correction_is_not(
     assert fault.rule not in corrected
     assert planted - corrected == {fault.rule}
     # The mode itself cannot be corrected in a hand-written job.
-    assert corrected <= {"commit-log"}
+    has_function = "foreachBatch" in str(fault.corrected)  # a fault of its own
+    assert corrected <= {"commit-log", *(["foreach-batch"] if has_function else [])}
 
 
 def test_every_rule_is_planted() -> None:

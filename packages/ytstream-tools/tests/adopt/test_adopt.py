@@ -141,7 +141,9 @@ def test_a_queue_with_every_type_becomes_columns_that_resolve(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("processing", ["map", "window", "deduplicate", "aggregate", "join"])
+@pytest.mark.parametrize(
+    "processing", ["map", "window", "deduplicate", "aggregate", "join", "merge"]
+)
 def test_a_first_transform_is_lint_free_for_each_type_that_has_one(
     client: Client, root: str, tmp_path: Path, processing: str
 ) -> None:
@@ -191,7 +193,9 @@ def _fits(root: Path, processing: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("processing", ["map", "window", "deduplicate", "aggregate", "join"])
+@pytest.mark.parametrize(
+    "processing", ["map", "window", "deduplicate", "aggregate", "join", "merge"]
+)
 def test_rows_without_a_group_or_a_time_leave_nothing_of_the_example(
     tmp_path: Path, processing: str
 ) -> None:
@@ -202,7 +206,7 @@ def test_rows_without_a_group_or_a_time_leave_nothing_of_the_example(
     said = _adopt(project, SourceRows("orders", columns, [], rows), _job(processing))
     assert len(_fits(project, processing)) == (40 if processing == "join" else 0)
     transform = (project / "src/bids_stream/transform.py").read_text()
-    if processing in ("window", "deduplicate"):
+    if processing in ("window", "deduplicate", "merge"):
         assert "no column of the rows looks like an event time" in said
         return
     _lint(project)

@@ -55,7 +55,7 @@ def test_totals_need_no_choice_and_a_stopped_job(provisioned_of: ContextOf) -> N
     lock = InstanceLock(context.client, context.settings.consumer)
     lock.acquire(print)
     try:
-        assert "a replay adds to the same totals" in refusal(
+        assert "a replay changes the same rows" in refusal(
             lambda: rejected_replay.verify_alone(context)
         )
     finally:

@@ -355,7 +355,16 @@ def _fields(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Yield each leaf's name and type. Maps whose keys are data are given as ``*``."""
     if isinstance(value, dict):
         is_data = name in ("rejected.rows", "totals.written", "totals.rejected") or name.endswith(
-            ("[].rows_written", "[].rejected", ".lookups", "[].lookups", ".warned", "[].warned")
+            (
+                "[].rows_written",
+                "[].rejected",
+                ".lookups",
+                "[].lookups",
+                ".warned",
+                "[].warned",
+                ".changes",
+                "[].changes",
+            )
         )
         for key, inner in value.items():
             yield from _fields(inner, f"{name}.{'*' if is_data else key}".lstrip("."))
@@ -384,9 +393,11 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ContextOf) -> None:
     write_batches(context, range(1, 13), rejected={"too old": 2})
     used = {"auctions": ledger_rows.LookupTotals(100, 70, 10, 1.5)}
     odd, times = {"odd": 3}, ledger_rows.BatchTimes(5, 6, 7, 8)
+    changes = {"output": ledger_rows.KeyChanges(90, 6, 4)}
     totals = ledger_rows.Totals(
-        1200, {"output": 1188}, {"too old": 24}, 0, 30.0, lookups=used, warned=odd
-    )
+        1200, {"output": 1188}, {"too old": 24}, 0, 30.0, lookups=used, warned=odd,
+        changes=changes,
+    )  # fmt: skip
     head = replace(head_of_batch(context, 12), totals=totals, removed=frozenset({"//home/x"}))
     write_rows(context, head_row(replace(head, ids={**head.ids, "//home/x": "1-2"})))
     found = job_status.read(context)
@@ -394,7 +405,8 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ContextOf) -> None:
     seen = replace(
         found,
         batches=[
-            replace(batch, lookups=looked_up, warned=odd, times=times) for batch in found.batches
+            replace(batch, lookups=looked_up, warned=odd, times=times, changes=changes)
+            for batch in found.batches
         ],
         state=job_status.StateSize(3, 10, 1_700_000_000_000, StoreFigures(7, 8, 9)),
         static=job_status.UnpublishedTables(1, ["//home/job/ledger.aside/x"]),

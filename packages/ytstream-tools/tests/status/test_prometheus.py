@@ -22,6 +22,7 @@ from tests.support.helpers import ContextOf, refusal
 from tests.support.project import ROOT
 from tests.support.promtool import promtool
 from tests.support.status_steps import head_of_batch, invoke, send, write_batches, write_rows
+from ytstream import newest
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import StoreFigures, Totals, head_row
 from ytstream_tools.status import job_status, prometheus
@@ -109,7 +110,7 @@ def _of_everything(context: JobContext) -> dict[str, Any]:
         ("ytstream_rows_late_total", {}, 1.0),
         ("ytstream_rows_without_event_time_total", {}, 1.0),
     ]
-    job = replace(context.job, references={"auctions": []})
+    job = replace(context.job, references={"auctions": []}, merge={"output": newest("date_time")})
     context = replace(context, job=job)
     made = prometheus.metrics_of("job", [*prometheus.samples(context, found), *late])
     return {family.name: family for family in made}

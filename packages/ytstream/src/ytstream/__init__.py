@@ -14,12 +14,14 @@ from .declaration.latest_per_key import latest
 from .declaration.lookups import lookup
 from .errors import JobError, RestartableError
 from .job import Job
+from .schema.changes import DELETED, newest
 from .schema.columns import REJECTED_COLUMNS as REJECTED
 from .schema.columns import Column
 from .schema.periods import Daily, Every, Hourly, days, minutes
 from .version import __version__
 
 __all__ = [
+    "DELETED",
     "REJECTED",
     "Column",
     "Daily",
@@ -35,4 +37,5 @@ __all__ = [
     "latest",
     "lookup",
     "minutes",
+    "newest",
 ]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cluster.client import Client
+from .schema.changes import Merge, Newest, remembers
 from .schema.columns import (
     REJECTED_COLUMNS,
     Column,
@@ -80,8 +82,8 @@ class Job:
     """The job's name. It is part of the marks on the job's objects: a job with another name is
     another job."""
     processing: str
-    """What happens to the rows: "map", "window", "join", "deduplicate", "aggregate" or "sessions".
-    """
+    """What happens to the rows: "map", "window", "join", "deduplicate", "aggregate", "merge" or
+    "sessions"."""
     guarantee: str
     """What holds after a crash: "transactional", "idempotent" or "at_least_once"."""
     queue: Sequence[Described]
@@ -102,6 +104,9 @@ class Job:
     reject: Mapping[str, str] = field(default_factory=dict)
     """REJECT of transform.py: a SQL condition on the columns of QUEUE for each reason. The first
     condition that is true sends the row to "rejected" instead of transform()."""
+    merge: Mapping[str, Merge] = field(default_factory=dict)
+    """MERGE of transform.py: how the rows of a batch change the rows that an output with a key has.
+    newest(), or a function of your own. Without an entry a row replaces the one with its key."""
     warn: Mapping[str, str] = field(default_factory=dict)
     """WARN of transform.py: conditions as those of REJECT. Rows that meet one are counted under its
     reason, and kept. A row counts under each condition that it meets."""
@@ -135,6 +140,20 @@ class Job:
     queue_count: int = 1
     """How many queues the configuration names. The runtime sets it. Do not set it in job.py."""
 
+    def __post_init__(self) -> None:
+        """Reject rows of the queues whose sequence value is null: nothing says how new they are."""
+        if isinstance(self.merge, Mapping) and isinstance(self.reject, Mapping):
+            rules = [rule for rule in self.merge.values() if isinstance(rule, Newest)]
+            implied = dict(chain.from_iterable(map(self._unordered, rules)))
+            object.__setattr__(self, "reject", {**self.reject, **implied})
+
+    def _unordered(self, rule: Newest) -> Iterator[tuple[str, str]]:
+        """Yield a reason to reject rows, and its condition, if QUEUE allows null there."""
+        for column in self.queue:
+            name, is_required = _name_and_required(column)
+            if name == rule.sequence_by and not is_required:
+                yield f"{name} is null", f"`{name}` IS NULL"
+
     def reading(self, queues: int) -> Job:
         """Return the job as it reads that many queues."""
         return self if self.queue_count == queues else replace(self, queue_count=queues)
@@ -161,6 +180,11 @@ class Job:
     def snapshots(self) -> Sequence[str]:
         """The outputs with a static table per micro-batch."""
         return () if isinstance(self.static, Mapping) else self.static
+
+    @property
+    def deletions(self) -> Mapping[str, Newest]:
+        """The outputs that remember their deletes in a table next to them, with their rule."""
+        return {name: rule for name, rule in self.merge.items() if remembers(rule)}  # type: ignore[misc]
 
     @property
     def package(self) -> str:
@@ -206,6 +230,12 @@ class Job:
         """REFERENCES of tables.py, by name. Raises JobError for a wrong entry."""
         listed = self.references.items()
         return {name: resolved(f"REFERENCES[{name!r}]", columns) for name, columns in listed}
+
+
+def _name_and_required(column: Described) -> tuple[object, object]:
+    if isinstance(column, Column):
+        return column.name, column.required
+    return (column[0], column[2]) if isinstance(column, tuple) and len(column) == 3 else ("", True)
 
 
 class Guarantee(ABC):

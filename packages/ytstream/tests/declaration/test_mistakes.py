@@ -126,7 +126,7 @@ MISTAKES = (
     Mistake("JOB is no Job", JOB, "JOB = Job(", "JOB = dict(", "JOB in job.py is not a Job",
             "write JOB = Job(...)"),
     Mistake("processing", JOB, '"map"', '"mapp"', "job.py: unknown processing 'mapp'",
-            "use one of map, window, join, deduplicate, aggregate, sessions"),
+            "use one of map, window, join, deduplicate, aggregate, merge, sessions"),
     Mistake("guarantee", JOB, '"transactional"', '"exactly_once"',
             "job.py: unknown guarantee 'exactly_once'",
             "use one of transactional, idempotent, at_least_once"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import yt.type_info as ti
 
 from ytstream.job import Job
-from ytstream.schema.columns import Column, spelled, type_name
+from ytstream.schema.columns import Column, is_comparable, spelled, type_name
 from ytstream.schema.spark_types import never_written
 from ytstream.text_table import counted
 
@@ -21,7 +21,7 @@ from . import owned_files
 from .proposals import EventTime, Named, Proposals, seconds_of
 from .source_rows import SourceRows
 
-KNOWN = ("map", "window", "join", "deduplicate", "aggregate")
+KNOWN = ("map", "window", "join", "deduplicate", "aggregate", "merge")
 """Processing types of which a first transform() can be written without knowing what it is for."""
 _WIDTH = 100
 _EVENTS = "events: DataFrame"
@@ -154,8 +154,8 @@ class Starter:
         """Whether a first transform() and its OUTPUTS can be written."""
         if self.job.processing not in KNOWN:
             return False
-        needs_time = self.job.processing in ("window", "deduplicate")
-        needs_group = self.job.processing in ("aggregate", "join")
+        needs_time = self.job.processing in ("window", "deduplicate", "merge")
+        needs_group = self.job.processing in ("aggregate", "join", "merge")
         needs_key = self.job.processing == "deduplicate"
         return not (
             (needs_time and self.found.event_time is None)
@@ -178,6 +178,7 @@ class Starter:
             "window": "an event time",
             "deduplicate": "an event time, or none has values that name a row",
             "aggregate": "a group",
+            "merge": "an event time and another one like a key",
             "join": "the key of a reference table",
         }.get(self.job.processing, "what it needs")
 
@@ -225,6 +226,9 @@ class Starter:
         if self.job.processing == "aggregate" and self._grouping is not None:
             by = self._grouping.column
             columns = [Column(by.name, by.type, key=True), Column("rows", "int64")]
+        if self.job.processing == "merge" and self._grouping is not None:
+            by = self._grouping.column
+            columns = [Column(by.name, by.type, key=True), *self._others]
         if self.job.processing == "join":
             columns = [*columns, *self.reference[1:]]
         return _listed(map(_line, [*first, *columns]), 4)
@@ -253,6 +257,7 @@ class Starter:
             "join": self._join,
             "deduplicate": self._deduplicate,
             "aggregate": self._aggregate,
+            "merge": self._merge,
         }[self.job.processing]()
         return (
             made if "F." in made else made.replace("from pyspark.sql import functions as F\n", "")
@@ -348,6 +353,31 @@ class Starter:
             body=_indented(f'return events.groupBy({by}).agg(F.count(F.lit(1)).alias("rows"))'),
         )
 
+    @property
+    def _others(self) -> list[Column]:
+        """The columns of a table with newest() that are not its key: each has an order."""
+        group = self._grouping
+        return [
+            column
+            for column in self.passing
+            if (group is None or column.name != group.column.name) and is_comparable(column.type)
+        ]
+
+    def _merge(self) -> str:
+        group, times = self._grouping, self.found.event_time
+        assert group is not None
+        assert times is not None
+        by = f'{{"output": newest(sequence_by={_quoted(times.column.name)})}}'
+        names = [group.column.name, *(column.name for column in self._others)]
+        return _TRANSFORM.format(
+            constants=f"\nfrom ytstream import newest\n\n{self._hints()}\n\n"
+            f"#: The table has the newest row of each {_plain(group.column.name)}.\nMERGE = {by}\n",
+            reject=self._harmless(),
+            frames=_EVENTS,
+            doc="One row in, one row out: MERGE says which row of a key the table has.",
+            body=_indented(f"return events.select({', '.join(map(_quoted, names))})"),
+        )
+
     def _with_time(self, times: EventTime) -> str:
         """Return the call that adds the event time as a timestamp, where it is of another type."""
         if times.kind == "timestamp":
@@ -428,7 +458,7 @@ class Starter:
             yield f"other keys: {names}"
         if group is not None:
             yield f"group {_plain(group.column.name)}: {self._values(group)}"
-        elif self.job.processing in ("aggregate", "join") and self._grouping is not None:
+        elif self.job.processing in ("aggregate", "join", "merge") and self._grouping is not None:
             name = _plain(self._grouping.column.name)
             yield f"no column has few values. {name} is the best: {self._values(self._grouping)}"
 

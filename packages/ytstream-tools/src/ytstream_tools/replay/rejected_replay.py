@@ -7,7 +7,8 @@ job, write no row twice. And a replay replaces no row: where the key is the posi
 `idempotent`, a rejected row stays if an output has a row there. That one may be of another queue,
 recreated under the same path, whose rows have the same positions (`rewind --overwrite`). Where an
 output has another key, nothing tells which of two rows is newer: the person who replays has to
-choose. Rows before which a `rewind` moves the job are the job's own to write: see reread.py.
+choose, or MERGE says it. Rows before which a `rewind` moves the job are the job's own to write:
+see reread.py.
 """
 
 from __future__ import annotations
@@ -238,7 +239,8 @@ def _keyed(context: JobContext) -> list[str]:
     return [
         name
         for name, columns in context.job.output_columns.items()
-        if name not in (REJECTED, *context.job.totals) and key_of(columns) not in ((), key)
+        if name not in (REJECTED, *context.job.totals, *context.job.merge)
+        if key_of(columns) not in ((), key)
     ]
 
 
@@ -256,15 +258,16 @@ def verify_keys(context: JobContext, *, replace: bool) -> None:
 
 
 def verify_alone(context: JobContext) -> None:
-    """Raise JobError if the job runs and its table adds up: both would add to the same keys.
+    """Raise JobError if the job runs and its rows change or add up: both would write the same keys.
 
     The cluster refuses the later of two transactions that do: here a batch of the job.
     """
     holders = InstanceLock(context.client, context.settings.consumer).holders()
-    owner = next((owner for _, owner, _ in holders), "") if context.job.totals else ""
+    is_exclusive = context.job.totals or context.job.merge
+    owner = next((owner for _, owner, _ in holders), "") if is_exclusive else ""
     if owner:
         raise JobError(
-            f"the job runs ({owner}), and a replay adds to the same totals: one of them would fail",
+            f"the job runs ({owner}), and a replay changes the same rows: one of them would fail",
             "`make stop`, then repeat this; nothing was changed",
             code=ErrorCode.ANOTHER_INSTANCE,
         )
@@ -325,7 +328,8 @@ class _Replay:
                 java, id_, proxy = tablets.java, transaction.id, transaction.proxy
                 passed = self.flow.outputs.transformed(rows)
                 with self.flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
-                    written = write_outputs(self.flow.outputs.of(finished), self.context, java, 0)
+                    frames = self.flow.outputs.of(finished)
+                    written = dict(write_outputs(frames, self.context, java, 0).rows)
         if deleted:
             transaction.modify(_path(self.context), job.output_columns[REJECTED], (), deleted)
             row = _row({**written, REJECTED: -len(deleted)}, started)

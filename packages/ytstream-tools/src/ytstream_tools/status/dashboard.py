@@ -75,6 +75,7 @@ PANELS: Sequence[Panel] = (
             ("in {{app}}", "sum by (app) (rate(ytstream_queue_rows_total{SELF}[5m]))"),
             ("read {{app}}", "rate(ytstream_rows_read_total{SELF}[5m])"),
             ("{{output}} {{app}}", "rate(ytstream_rows_written_total{SELF}[5m])"),
+            ("keys {{change}}: {{output}} {{app}}", "rate(ytstream_keys_total{SELF}[5m])"),
         ),
     ),
     Panel(

@@ -15,7 +15,7 @@ from ytstream.cluster.operation import Operation, Run
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.batch_history import LedgerRow
-from ytstream.ledger.ledger_rows import BatchTimes, Head, LookedUp, StoreFigures
+from ytstream.ledger.ledger_rows import BatchTimes, Head, KeyChanges, LookedUp, StoreFigures
 from ytstream.ledger.offsets import Queue
 from ytstream.provisioning import retention
 from ytstream.recovery import completeness, spark_logs, staging, stop_request
@@ -102,6 +102,8 @@ class FinishedBatch:
     """Reason -> rows that WARN has counted."""
     times: BatchTimes | None = None
     """How long its parts took; None: an older version ran it."""
+    changes: Mapping[str, KeyChanges] = field(default_factory=dict)
+    """Output with MERGE -> what happened to its keys."""
 
     @property
     def is_late_kept(self) -> bool:
@@ -317,6 +319,7 @@ def done(row: LedgerRow) -> FinishedBatch:
         lookups=ledger_rows.lookups_of(row),
         warned=ledger_rows.warned_of(row),
         times=ledger_rows.times_of(row),
+        changes=ledger_rows.changes_of(row),
     )
 
 

@@ -21,7 +21,7 @@ from ytstream.cluster.client import client_of
 from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
-from ytstream.ledger.ledger_rows import BatchTimes, LookupTotals
+from ytstream.ledger.ledger_rows import BatchTimes, KeyChanges, LookupTotals
 from ytstream.log import say, warn
 from ytstream.settings.job_settings import token
 
@@ -42,6 +42,7 @@ HELP: Mapping[str, str] = {
     "ytstream_queue_rows_total": "All rows ever written to the partition.",
     "ytstream_rows_read_total": "Rows that batches have read.",
     "ytstream_rows_written_total": "Rows that batches have written, by output.",
+    "ytstream_keys_total": "Keys of outputs with MERGE: changed, removed or left as they are.",
     "ytstream_rows_rejected_total": "Rejected rows, by reason.",
     "ytstream_rows_warned_total": "Rows that WARN counts, by reason. They are not rejected.",
     "ytstream_rows_late_total": "Rows behind the watermark: in `rejected`, or in no output.",
@@ -146,6 +147,10 @@ def _of_batches(context: JobContext, found: JobStatus) -> Iterator[Sample]:
     yield "ytstream_rows_read_total", {}, totals.read
     for output in job.outputs:
         yield "ytstream_rows_written_total", {"output": output}, totals.written.get(output, 0)
+    for output in job.merge:
+        keys = asdict(totals.changes.get(output, KeyChanges()))
+        for change, count in keys.items():
+            yield "ytstream_keys_total", {"output": output, "change": change}, count
     # A reason appears before its first row, so that the first one is an increase.
     for reason in dict.fromkeys((*job.reject, *totals.rejected)):
         yield "ytstream_rows_rejected_total", {"reason": reason}, totals.rejected.get(reason, 0)

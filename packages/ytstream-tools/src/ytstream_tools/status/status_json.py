@@ -96,6 +96,7 @@ def _batch(one: FinishedBatch) -> Mapping[str, Any]:
         "late": one.late,
         "without_event_time": one.without_time,
         "lookups": {name: _lookups(used) for name, used in one.lookups.items()},
+        "changes": {name: asdict(keys) for name, keys in one.changes.items()},
     }
 
 

@@ -91,6 +91,7 @@ def _batches(context: JobContext, found: JobStatus) -> Iterator[str]:
     yield ""
     yield _speed(found.recent)
     yield from _lookups(found.recent)
+    yield from _changes(found.recent)
     if without_time := sum(batch.without_time for batch in found.batches):
         yield (
             f"without an event time in the last {counted(len(found.batches), 'batch')}: "
@@ -125,6 +126,17 @@ def _lookups(batches: Sequence[FinishedBatch]) -> Iterator[str]:
             f"{counted(rows, 'row')} with {counted(sum(one.keys for one in used), 'key')}, "
             f"{missing} not found{part}, {cached}"
             f"{sum(one.milliseconds for one in used) / 1000:.1f} s of waiting"
+        )
+
+
+def _changes(batches: Sequence[FinishedBatch]) -> Iterator[str]:
+    """Yield what MERGE did to the keys of each output."""
+    for name in batches[-1].changes:
+        used = [batch.changes[name] for batch in batches if name in batch.changes]
+        yield (
+            f"keys of {name} in the last {counted(len(used), 'batch')}: "
+            f"{sum(one.changed for one in used)} changed, {sum(one.removed for one in used)} "
+            f"removed, {sum(one.unchanged for one in used)} unchanged"
         )
 
 

@@ -20,6 +20,7 @@ from ytstream.rejected.tagging import passed
 from ytstream.schema.columns import key_of
 
 from .added_rows import added
+from .merged_table import MergedTable
 from .type_conversion import with_zone
 from .unit_frames import GivenReferences, ReferenceRows, events_frame, tagged
 
@@ -33,8 +34,8 @@ def stream_outputs(
 ) -> Frames:
     """Return the rows of each output after ``batches``, each of them one micro-batch.
 
-    Rejected rows do not reach transform(). An output with a key has the newest row of each key, or
-    its totals.
+    Rejected rows do not reach transform(). An output with a key has the newest row of each key, its
+    totals, or what MERGE makes of the batches.
 
     Args:
         spark: the session of the fixture
@@ -50,11 +51,19 @@ def stream_outputs(
     schemas: dict[str, StructType] = {}
     rows: dict[str, dict[object, tuple[Any, ...]]] = {}
     failures: list[Exception] = []
+    job = context.job
+    merged = {
+        name: MergedTable(spark, name, job.output_columns[name], rule)
+        for name, rule in job.merge.items()
+    }
 
     def write(batch: DataFrame, number: int) -> None:
         try:
             with outputs.finished(batch) as finished:
                 for name, frame in outputs.of(finished).items():
+                    if name in merged:
+                        merged[name].merge(frame)
+                        continue
                     columns = key_of(context.job.output_columns[name])
                     key = [column for column in columns if column in frame.columns]
                     if name in context.job.totals:  # the rows of all batches are added up
@@ -78,7 +87,8 @@ def stream_outputs(
         for name, schema in schemas.items()
     }
     columns = context.job.output_columns
-    return {name: added(frame, columns[name]) for name, frame in found.items()}
+    made = {name: added(frame, columns[name]) for name, frame in found.items()}
+    return made | {name: table.frame() for name, table in merged.items() if table.schema}
 
 
 def streamed(

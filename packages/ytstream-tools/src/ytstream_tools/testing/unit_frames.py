@@ -37,6 +37,7 @@ from ..demo.job_sample import (
 )
 from .added_rows import added
 from .job_stream import assert_exact
+from .merged_table import MergedTable
 from .type_conversion import conversion
 
 ReferenceRows = Mapping[str, Iterable[Mapping[str, Any]]]
@@ -161,7 +162,20 @@ def output_frames(
     job, outputs, rows = context.job, OutputFrames(context, reference, given), [*rows]
     events = tagged(events_frame(spark, context, rows), context)
     made = outputs.split(outputs.transformed(tagging.passed(events) if job.judges else events))
-    return {**made, **rejected_frames(spark, context, rows)}
+    return {**merged(spark, context, made), **rejected_frames(spark, context, rows)}
+
+
+def merged(spark: SparkSession, context: JobContext, frames: Frames) -> Frames:
+    """Return the rows of the outputs, of those with MERGE what an empty table has after them."""
+    made, job = dict(frames), context.job
+    maker = "transform()" if job.split is None else "outputs()"
+    for name in (name for name in frames if name in job.merge):
+        columns, rule = job.output_columns[name], job.merge[name]
+        verify_columns(name, frames[name], columns, maker, rule)
+        table = MergedTable(spark, name, columns, rule)
+        table.merge(frames[name])
+        made[name] = table.frame()
+    return made
 
 
 def sample_outputs(
@@ -176,7 +190,7 @@ def sample_outputs(
     outputs = OutputFrames(context, reference, given)
     events = tagged(events_frame(spark, context, rows), context)
     passed = tagging.passed(events) if context.job.judges else events
-    made = outputs.split(outputs.transformed(passed))
+    made = merged(spark, context, outputs.split(outputs.transformed(passed)))
     found = {name: output_rows(context, frame, name) for name, frame in made.items()}
     return {**found, **_rejected(context, events)}
 

@@ -91,16 +91,19 @@ def write(
     tablets: int,
     settings: Settings,
     java: Java,
+    deleted: str = "",
 ) -> None:
     """Write the rows into a table, in the transaction of this thread if there is one.
 
     ``columns`` are the table's: no task asks the cluster for them. ``tablets`` of a table without a
-    key get the rows in turn; 0 for a table with a key, where the key decides.
+    key get the rows in turn; 0 for a table with a key, where the key decides. A row that is true in
+    the column ``deleted`` is deleted.
     """
     execution, most = execution_of(rows), settings.dyn_batch_size or _WRITE_BATCH
     java[f"{OUTPUT}.write"](
-        execution.toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)), most, tablets
-    )
+        execution.toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)), most, tablets,
+        deleted,
+    )  # fmt: skip
 
 
 def write_pieces(

@@ -17,6 +17,7 @@ from .spark_plan import analysed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,30 @@ def looked_up(
     frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, node)
     names = {f"{prefix}{column.name}": column.name for column in added}
     return type(rows)(frame, spark).withColumnsRenamed({**names, prefix: found})
+
+
+def stored(
+    rows: DataFrame,
+    name: str,
+    path: str,
+    key: Sequence[Column],
+    like: StructType,
+    prefix: str,
+) -> DataFrame:
+    """Return the rows with what an output of the job has for their keys, as of the micro-batch.
+
+    The columns are those of ``like``, in its types, their names behind ``prefix``. The bare prefix
+    says whether the row is there. The names of the key are those of the rows, and null is a key.
+    """
+    java, session = Java(jvm_of(rows.sparkSession)), rows._jdf.sparkSession()
+    java[f"{LOOKUP}.install"](session.experimental())
+    names = rows.sparkSession.createDataFrame([], like)._jdf.schema()
+    node = java[f"{LOOKUP}.stored"](
+        analysed(rows).jvm, [column.name for column in key], name, path, java.schema(tuple(key)),
+        names, prefix,
+    )  # fmt: skip
+    frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, node)
+    return type(rows)(frame, rows.sparkSession)
 
 
 def looked_up_in(java: Java, run: str, number: int) -> Iterator[KeysLookedUp]:

@@ -9,6 +9,7 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import COUNT, LATE, PROCESSINGS, REJECT, REJECTED, Guarantee, Job, own_confs
 from ..schema import periods
+from ..schema.changes import deleted_path
 from ..schema.columns import Column, is_totals, key_of, rejected_columns, type_name
 from ..schema.periods import Archive
 from ..schema.spark_types import never_written
@@ -16,6 +17,7 @@ from ..settings import spark_conf
 from ..settings.job_settings import SPYT, Settings, one_tablet_of
 from ..text_table import counted
 from ..version import version_of
+from . import merging
 from .compatibility import KEYED
 
 MOST_COLUMNS = 1_024
@@ -36,7 +38,12 @@ def verify(job: Job) -> None:
         "job.py and tables.py do not fit",
         "correct job.py or tables.py; nothing was started",
         chain(
-            _of_functions(job), _of_reject(job), _of_static(job), _of_columns(job), _of_totals(job)
+            _of_functions(job),
+            _of_reject(job),
+            _of_static(job),
+            _of_columns(job),
+            _of_totals(job),
+            merging.of_merge(job),
         ),
         ErrorCode.JOB,
     )
@@ -212,6 +219,7 @@ def _of_kinds(job: Job) -> Iterator[str]:
     for name in ("reject", "warn"):
         if not isinstance(getattr(job, name), Mapping):
             yield f"{name}: wanted a dict of reasons and SQL conditions"
+    yield from merging.of_kinds(job.merge)
     if isinstance(job.static, Mapping):
         for name, archive in job.static.items():
             if not (_is_line(name) and isinstance(archive, Archive)):
@@ -271,6 +279,15 @@ def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
             f'connector = "spyt" writes no totals, and {", ".join(job.totals)} has aggregate=: it '
             'would replace them; use connector = "own"'
         )
+    if job.merge and settings.connector == SPYT:
+        yield (
+            'connector = "spyt" looks up and deletes no rows, as MERGE of '
+            f'{", ".join(job.merge)} needs it: use connector = "own"'
+        )
+    for name in job.deletions.keys() & settings.outputs.keys():
+        path = deleted_path(settings.outputs[name])
+        if path in settings.outputs.values():
+            yield f"[outputs] names {path}, in which the job remembers deletes of {name}"
     for name in job.totals:
         if problem := _of_first(name, job.output_columns[name], settings):
             yield problem

@@ -55,6 +55,16 @@ class LookupTotals:
 
 
 @dataclass(frozen=True)
+class KeyChanges:
+    """What happened to the keys of batches in an output with MERGE."""
+
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    """Keys that were left as they are: the table had a newer row, or the function returned none."""
+
+
+@dataclass(frozen=True)
 class Totals:
     """The rows of all batches since the ledger counts them; those of removed batch rows, too."""
 
@@ -73,6 +83,8 @@ class Totals:
     """Name of a reference -> what was looked up in it."""
     warned: Mapping[str, int] = field(default_factory=dict)
     """Reason -> rows that WARN has counted."""
+    changes: Mapping[str, KeyChanges] = field(default_factory=dict)
+    """Output with MERGE -> what happened to its keys."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +206,8 @@ class BatchRow:
     """None: an older version wrote the row."""
     pieces: Sequence[Staged] = ()
     """What the batch has written for tables of periods."""
+    changes: Mapping[str, KeyChanges] = field(default_factory=dict)
+    """Output with MERGE -> what happened to its keys."""
 
     @property
     def read(self) -> int:
@@ -225,7 +239,19 @@ def added(totals: Totals, done: BatchRow) -> Totals:
             **{n: _more(totals.lookups, n, one) for n, one in done.lookups.items()},
         },
         warned=_sums(totals.warned, done.warned),
+        changes=_all_changes(totals.changes, done.changes),
     )
+
+
+def _all_changes(
+    known: Mapping[str, KeyChanges], more: Mapping[str, KeyChanges]
+) -> dict[str, KeyChanges]:
+    none = KeyChanges()
+    pairs = {name: (known.get(name, none), more.get(name, none)) for name in {**known, **more}}
+    return {
+        name: KeyChanges(*map(sum, zip(astuple(one), astuple(other), strict=True)))
+        for name, (one, other) in pairs.items()
+    }
 
 
 def _more(known: Mapping[str, LookupTotals], name: str, one: LookedUp) -> LookupTotals:
@@ -349,6 +375,12 @@ def warned_of(row: Mapping[str, Any]) -> Mapping[str, int]:
     """Return how many rows of a batch WARN has counted, by reason."""
     state = row["state"]
     return _counts(state.get("warned", {})) if isinstance(state, Mapping) else {}
+
+
+def changes_of(row: Mapping[str, Any]) -> Mapping[str, KeyChanges]:
+    """Return what happened to the keys of a batch, by output with MERGE."""
+    state = row["state"]
+    return _changes(state.get("changes", {})) if isinstance(state, Mapping) else {}
 
 
 def ranges_of(row: Mapping[str, Any]) -> Mapping[str, Mapping[int, tuple[int, int]]]:
@@ -528,6 +560,9 @@ def batch_row(head: Head, done: BatchRow) -> dict[str, Any]:
         **({"warned": dict(done.warned)} if any(done.warned.values()) else {}),
         **({"times": asdict(done.times)} if done.times is not None else {}),
         **({"pieces": [one.piece.id for one in done.pieces]} if done.pieces else {}),
+        **(
+            {"changes": {n: asdict(one) for n, one in done.changes.items()}} if done.changes else {}
+        ),
     }
     return {
         "kind": "batch",
@@ -587,11 +622,16 @@ def _totals(found: Mapping[str, Any]) -> Totals:
             for name, one in found.get("lookups", {}).items()
         },
         warned=_counts(found.get("warned", {})),
+        changes=_changes(found.get("changes", {})),
     )
 
 
 def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+
+
+def _changes(found: Mapping[str, Any]) -> dict[str, KeyChanges]:
+    return {str(name): KeyChanges(**_counts(one)) for name, one in found.items()}
 
 
 def _counts(found: Mapping[str, Any]) -> dict[str, int]:

@@ -29,14 +29,17 @@ _SHOWN_COLUMNS, _SHOWN = 10, 300
 for each column, and compiles it with the query."""
 
 
-def verified(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFrame:
+def verified(
+    rows: DataFrame, output: str, columns: Sequence[Column], ordering: str = ""
+) -> DataFrame:
     """Return the rows of ``output``. A row with a value that its column cannot hold fails its task.
 
     The message has the key of the row, or the row: its position under `idempotent`. A column that
-    holds all values that the plan gives it is not checked.
+    holds all values that the plan gives it is not checked. A null in the column ``ordering`` is
+    such a value. Columns that the table does not have are for MERGE.
     """
     rows = any_columns.checked(rows, output, columns)
-    found = [*_problems(rows.schema, columns, output)]
+    found = [*_problems(rows.schema, columns, output, ordering)]
     if not found:
         return rows
     # Not one condition of them all: its levels would be as many, see balanced.py.
@@ -49,12 +52,17 @@ def verified(rows: DataFrame, output: str, columns: Sequence[Column]) -> DataFra
     return rows.select(checked, *(F.col(f"`{other}`") for other in rows.columns[1:]))
 
 
-def _problems(row: StructType, columns: Sequence[Column], output: str) -> Iterator[Expression]:
+def _problems(
+    row: StructType, columns: Sequence[Column], output: str, ordering: str
+) -> Iterator[Expression]:
     """Yield for each column that is checked what is wrong with its value, null if nothing is."""
     table = {column.name: column for column in columns}
-    for field in row:
+    for field in (field for field in row if field.name in table):
         column, value = table[field.name], F.col(f"`{field.name}`")
-        if field.nullable and column.required:
+        if field.nullable and field.name == ordering:
+            said = F.lit(f"a null in column {field.name} of {output!r}, by which MERGE orders rows")
+            yield F.when(value.isNull(), said)
+        elif field.nullable and column.required:
             said = F.lit(f"a null in column {field.name} of {output!r}, which is required")
             yield F.when(value.isNull(), said)
         if column.aggregate is not None and field.dataType.typeName() in ("double", "float"):

@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType
 
 from ..connector.pyspark_internals import QueryStartedError, free, without_queries
 from ..connector.state_schema import readable
@@ -20,6 +21,7 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext
 from ..schema import string_values
+from ..schema.changes import Merge, Newest
 from ..schema.columns import Column, key_of
 from ..schema.spark_types import line_of_tables, unwritable
 from . import any_columns, column_values, string_columns
@@ -48,7 +50,8 @@ class OutputFrames:
     @property
     def are_streamed(self) -> bool:
         """Whether the rows that the query streams are those of the one output, as they are."""
-        return not (self.are_computed_first or self.context.job.static)
+        job = self.context.job
+        return not (self.are_computed_first or job.static or job.merge)
 
     @property
     def are_computed_first(self) -> bool:
@@ -60,7 +63,8 @@ class OutputFrames:
         job = self.context.job
         may_be_refused = job.rejects or job.kind.is_stateful
         is_judged_first = may_be_refused and not self.context.guarantee.in_transaction
-        return is_judged_first or job.split is not None or bool(self.unproven)
+        is_read_again = any(not isinstance(rule, Newest) for rule in job.merge.values())
+        return is_judged_first or job.split is not None or bool(self.unproven) or is_read_again
 
     def remarks(self) -> Iterator[str]:
         """Yield a line for each output in which two rows of a batch may have one key."""
@@ -134,7 +138,8 @@ class OutputFrames:
             _verify_unique(job, name, frames[name])
         columns = job.output_columns
         return {
-            name: column_values.verified(rows, name, columns[name]) for name, rows in frames.items()
+            name: column_values.verified(rows, name, columns[name], ordering(job, name))
+            for name, rows in frames.items()
         }
 
 
@@ -189,15 +194,30 @@ def computed(rows: DataFrame) -> Iterator[DataFrame]:
         free(done)
 
 
-def verify_columns(name: str, rows: DataFrame, columns: tuple[Column, ...], maker: str) -> None:
+def ordering(job: Job, name: str) -> str:
+    """Return the column that says which row of a key is the newest; empty without one."""
+    rule = job.merge.get(name)
+    return rule.sequence_by if isinstance(rule, Newest) else ""
+
+
+def verify_columns(
+    name: str, rows: DataFrame, columns: tuple[Column, ...], maker: str, merge: Merge | None = None
+) -> None:
     """Raise JobError unless ``rows`` has exactly the output's columns, in types it can hold.
 
-    A missing column would be written as null in every row; an extra one ends the first batch.
+    A missing column would be written as null in every row; an extra one ends the first batch. The
+    rows that MERGE gets may have more: it says which of them the table gets.
     """
     table = {column.name: column for column in columns}
     found = {field.name: field.dataType for field in rows.schema.fields}
     missing, extra = table.keys() - found.keys(), found.keys() - table.keys()
+    flag = merge.apply_as_deletes if isinstance(merge, Newest) else None
+    if merge is not None:
+        extra = extra - {flag} if isinstance(merge, Newest) else set()
     problems = [f"column {name}: not returned by {maker}" for name in missing]
+    if flag is not None and found.get(flag) != BooleanType():
+        gives = found[flag].simpleString() if flag in found else "no such column"
+        problems.append(f"apply_as_deletes={flag!r}: {maker} gives {gives}, wanted a boolean")
     for column in extra:
         line = line_of_tables(column, found[column])
         more = f"; to keep it, add {line} there" if line is not None else ""
@@ -222,7 +242,8 @@ def unproven(context: JobContext, frames: Frames) -> frozenset[str]:
     return frozenset(
         name
         for name, rows in frames.items()
-        if keys[name] and keys[name] != position and name not in context.job.totals
+        if keys[name] and keys[name] != position
+        if name not in context.job.totals and name not in context.job.merge
         if not is_unique_by(rows, keys[name])
     )
 

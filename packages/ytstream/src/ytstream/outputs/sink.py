@@ -7,6 +7,8 @@ It is the runtime's own or SPYT's, see connector/choose_connector.py.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -23,11 +25,15 @@ from ..connector.transform_plan import observed_name
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
+from ..ledger.ledger_rows import KeyChanges
 from ..ledger.positions import read_head
+from ..schema.changes import DELETED, deleted_columns, deleted_path
 from ..settings import spark_conf
 from ..settings.job_settings import OWN
 from ..version import version_of
+from . import merged_rows
 from .output_frames import Frames
+from .stored_rows import stored_rows
 
 
 def verify_sink(spark: SparkSession, context: JobContext) -> None:
@@ -66,9 +72,9 @@ def _add_batch(rows: DataFrame, output: str, context: JobContext, java: Java, nu
         columns = context.job.output_columns[output]
         tablets = context.output_tablets.get(output, 0)
         choose_connector.write(rows, settings.outputs[output], columns, tablets, settings, java)
-    elif output in context.job.totals:  # verified before the query: never without a word
+    elif output in (*context.job.totals, *context.job.merge):  # never without a word
         raise JobError(
-            f"SPYT's writer would replace the totals of {output!r}",
+            f"SPYT's writer would replace the rows of {output!r}",
             "start the job again",
             code=ErrorCode.SPYT_VERSION,
         )
@@ -76,17 +82,49 @@ def _add_batch(rows: DataFrame, output: str, context: JobContext, java: Java, nu
         add_batch(_sink(spark, context, java, output), number, rows)
 
 
-def write_outputs(frames: Frames, context: JobContext, java: Java, number: int) -> dict[str, int]:
+@dataclass(frozen=True)
+class WrittenRows:
+    """What a batch has written."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """Output -> rows."""
+    changes: Mapping[str, KeyChanges] = field(default_factory=dict)
+    """Output with MERGE -> what happened to its keys."""
+
+
+def write_outputs(frames: Frames, context: JobContext, java: Java, number: int) -> WrittenRows:
     """Write the rows of each dynamic output, one output after the other.
 
-    They go into the batch's transaction if it has one. Returns the number of rows by output.
+    They go into the batch's transaction if it has one.
     """
-    job = context.job
-    return {
-        name: _count(write(frames[name], name, context, java, number), name)
-        for name in job.outputs
-        if name in frames and name not in job.static
-    }
+    job, rows, changes = context.job, dict[str, int](), dict[str, KeyChanges]()
+    for name in job.outputs:
+        if name not in frames or name in job.static:
+            continue
+        if name in job.merge:
+            changes[name] = _merge(frames[name], name, context, java)
+            rows[name] = changes[name].changed
+        else:
+            rows[name] = _count(write(frames[name], name, context, java, number), name)
+    return WrittenRows(rows, changes)
+
+
+def _merge(rows: DataFrame, name: str, context: JobContext, java: Java) -> KeyChanges:
+    """Let the rows of a batch change those of an output as MERGE says."""
+    job, settings = context.job, context.settings
+    columns, rule, path = job.output_columns[name], job.merge[name], settings.outputs[name]
+    stored = stored_rows(name, path, columns)
+    with merged_rows.changes(rows, name, columns, rule, stored) as changes:
+        counted = changes.rows.observe(observed_name(name), *merged_rows.counts())
+        written = context.guarantee.fenced(changes.written(counted))
+        choose_connector.write(written, path, columns, 0, settings, java, DELETED)
+        if name in job.deletions:
+            kept = deleted_columns(columns, job.deletions[name])
+            names = context.guarantee.fenced(changes.remembered(job.deletions[name].sequence_by))
+            choose_connector.write(names, deleted_path(path), kept, 0, settings, java)
+        mark = observed_name(name)
+        found = observations(execution_of(written), [mark])
+        return KeyChanges(*map(int, found[mark])) if mark in found else KeyChanges()
 
 
 def write(rows: DataFrame, name: str, context: JobContext, java: Java, number: int) -> Any:

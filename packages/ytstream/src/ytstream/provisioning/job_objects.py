@@ -22,6 +22,7 @@ from ..ledger import ledger_rows
 from ..ledger.positions import MARKER
 from ..ledger.row_timestamps import TIMESTAMP
 from ..recovery import completeness, output_ownership
+from ..schema.changes import deleted_columns, deleted_path
 from ..schema.columns import Column, key_of
 from ..schema.table_schema import (
     SERVICE_COLUMNS,
@@ -43,7 +44,10 @@ _KINDS = {
 }
 """Type -> the attribute that shows it, its value then, and the name of the kind."""
 _OF_KINDS = tuple(attribute for attribute, *_ in _KINDS.values())
-_ASKED = ("path", "schema", "tablet_state", "tablet_count", "atomicity", MARKER, *_OF_KINDS)
+_ASKED = (
+    "path", "schema", "tablet_state", "tablet_count", "atomicity", "min_data_versions",
+    "min_data_ttl", "max_data_ttl", "merge_rows_on_flush", MARKER, *_OF_KINDS,
+)  # fmt: skip
 AttributesOf = Callable[[str], Mapping[str, Any]]
 """Path -> _ASKED of its object, without those that it does not have: one request for each object.
 """
@@ -133,6 +137,10 @@ def check(context: JobContext) -> str:
     rows = [("queue", queue, "ok") for queue in settings.queues]
     rows.append(("consumer", settings.consumer, "ok"))
     rows += [(name, path, "ok") for name, path in settings.outputs.items()]
+    rows += [
+        (deleted_path(name), deleted_path(settings.outputs[name]), "ok")
+        for name in context.job.deletions
+    ]
     rows += [("staging", settings.staging, "ok")] if context.job.static else []
     rows += [("reference", settings.reference, "ok")] if settings.reference else []
     rows += [(f"reference {name}", path, "ok") for name, path in settings.references.items()]
@@ -231,9 +239,16 @@ def _outputs(
             yield from inspect(replace(wanted, is_mounted=not is_altered))
             there = look(path := settings.outputs[name])
             yield from _functions(context, name, there.get("schema", ()), migrating=migrating)
+            if name in job.merge:
+                yield from _moments(name, path, look(path))
             # With a key, rows go by it and not at random.
             if "tablet_count" in there and not key_of(job.output_columns[name]):
                 yield from _sizing(context, path, int(there["tablet_count"]), tablets)
+    for name in job.deletions:
+        wanted = wanted_deletes(context, name)
+        yield from inspect(wanted)
+        yield from _moments(wanted.name, wanted.path, look(wanted.path))
+        yield from _kept_deletes(wanted, look(wanted.path))
     folder = {"account": settings.account, "primary_medium": settings.medium}
     for name in job.static:
         yield from inspect(
@@ -296,7 +311,42 @@ def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) ->
         # ordered table keeps rows for the longer one (YTsaurus, store_trimmer.cpp).
         kept = settings.output_retention
         attributes |= {"min_data_versions": 0, "min_data_ttl": 0, "max_data_ttl": kept}
+        if name in context.job.merge:  # a batch reads the rows of a moment
+            attributes["min_data_ttl"] = min(kept, references.MIN_DATA_TTL)
     return DeclaredObject(name, settings.outputs[name], "table", columns, attributes=attributes)
+
+
+def wanted_deletes(context: JobContext, name: str) -> DeclaredObject:
+    """Return the table that remembers the deletes of output ``name`` as it must be.
+
+    Rows go once they are older than ``deleted_keep``, by the time of the transaction that wrote
+    them. The rows of a moment stay readable for ``min_data_ttl`` (YTsaurus, "Dynamic tables: TTL").
+    """
+    job, settings = context.job, context.settings
+    columns = deleted_columns(job.output_columns[name], job.deletions[name])
+    attributes = {"min_data_versions": 0, "max_data_ttl": settings.deleted_keep}
+    path = deleted_path(settings.outputs[name])
+    return DeclaredObject(deleted_path(name), path, "table", columns, attributes=attributes)
+
+
+def _moments(name: str, path: str, found: Mapping[str, Any]) -> Iterator[Discrepancy]:
+    """Yield why a table may not have the rows of the moment at which a batch reads them."""
+    for problem, attribute, value in references.forgets(found):
+        change = f"yt set {path}/@{attribute} {value}; yt remount-table {path} --sync"
+        yield Discrepancy(f"{name} {path}", f"MERGE reads it: {problem}", f"run: {change}")
+
+
+def _kept_deletes(wanted: DeclaredObject, found: Mapping[str, Any]) -> Iterator[Discrepancy]:
+    kept, keep = found.get("max_data_ttl"), wanted.attributes["max_data_ttl"]
+    if found and (kept != keep or found.get("min_data_versions") != 0):
+        change = (
+            f"yt set {wanted.path}/@max_data_ttl {keep}; yt set {wanted.path}/@min_data_versions 0"
+        )
+        yield Discrepancy(
+            f"{wanted.name} {wanted.path}",
+            f"it keeps deletes for {kept} ms, deleted_keep says {keep}",
+            f"run: {change}; yt remount-table {wanted.path}",
+        )
 
 
 def _unknown_waivers(settings: Settings, acceptable: Sequence[str]) -> Iterator[Discrepancy]:
@@ -351,6 +401,7 @@ def _near(client: Client, settings: Settings, wanted: DeclaredObject) -> str | N
     """
     ours = {settings.consumer, settings.checkpoint, settings.ledger, settings.reference}
     ours |= {*settings.queues, *settings.outputs.values(), *settings.references.values()}
+    ours |= {*map(deleted_path, settings.outputs.values())}
     folder, _, name = wanted.path.rpartition("/")
     rest = ""
     while wanted.name == "queue" and folder.strip("/") and not client.exists(folder):

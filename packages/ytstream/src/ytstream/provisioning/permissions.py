@@ -14,6 +14,7 @@ from ..cluster.client import Client
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import Job, JobContext
+from ..schema.changes import deleted_path
 from ..settings.job_settings import Settings
 from ..settings.spark_conf import SPARK_DISTRIBUTIONS, SPYT_CONF
 from ..text_table import counted, table
@@ -119,6 +120,10 @@ def _running(job: Job, settings: Settings) -> Iterator[Permission]:
         if name not in job.static:
             yield Permission("read", name, settings.outputs[name], "the schema, and whose it is")
             yield Permission("write", name, settings.outputs[name], "rows, and whose it is")
+    for name in job.deletions:
+        path, own = deleted_path(settings.outputs[name]), deleted_path(name)
+        yield Permission("read", own, path, "deletes that MERGE remembers")
+        yield Permission("write", own, path, "deletes that MERGE remembers")
     if settings.account is not None:
         yield Permission(
             "use", "account", f"//sys/accounts/{settings.account}", "new files and tables"
@@ -129,6 +134,7 @@ def _preparing(job: Job, settings: Settings) -> Iterator[Permission]:
     """Yield what `provision` also needs; `stop`, `rewind` and others do what a start does."""
     tables = {"consumer": settings.consumer, "ledger": settings.ledger}
     tables |= {name: settings.outputs[name] for name in job.outputs if name not in job.static}
+    tables |= {deleted_path(name): deleted_path(settings.outputs[name]) for name in job.deletions}
     for name, path in tables.items():
         yield Permission("mount", name, path, "`provision` mounts it")
         yield Permission("write", f"the folder of {name}", path.rpartition("/")[0], "to create it")

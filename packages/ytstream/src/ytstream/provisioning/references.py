@@ -52,16 +52,25 @@ def unfit(columns: Sequence[Column], found: Mapping[str, Any]) -> Iterator[str]:
     yield from unlike(columns, found["schema"])
     if found.get("tablet_state") not in ("mounted", "frozen"):
         yield f"it is {found.get('tablet_state')}"
-    # All tasks of a batch read as of one moment, which the table has to keep.
+    yield from (problem for problem, *_ in forgets(found))
+
+
+def forgets(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield why a table may not have the rows of a moment, with the attribute and a value for it.
+
+    All tasks of a batch read as of one moment, which the table has to keep.
+    """
     if found.get("min_data_ttl") == 0:
-        yield "min_data_ttl = 0: it does not keep the rows of a moment"
+        problem = "min_data_ttl = 0: it does not keep the rows of a moment"
+        yield problem, "min_data_ttl", str(MIN_DATA_TTL)
     if found.get("merge_rows_on_flush"):
-        yield "merge_rows_on_flush is on: reads at a timestamp are inconsistent"
+        problem = "merge_rows_on_flush is on: reads at a timestamp are inconsistent"
+        yield problem, "merge_rows_on_flush", "%false"
 
 
 KEPT_BY = (*built_reference.ASKED, "min_data_ttl", "dynamic", "modification_time")
 """What `lost` has to know of a table."""
-_MIN_DATA_TTL = 1_800_000
+MIN_DATA_TTL = 1_800_000
 """How many milliseconds a table keeps what was overwritten, unless its attribute says otherwise."""
 _SECONDS_BIT = 30
 """A timestamp of the cluster counts seconds from this bit on."""
@@ -78,7 +87,7 @@ def lost(found: Mapping[str, Any], timestamp: int) -> str:
     if not found.get("dynamic", True):
         changed = built_reference.end_of(str(found["modification_time"]))
         return "it is static, and was written to later" if timestamp < changed else ""
-    kept = int(found.get("min_data_ttl", _MIN_DATA_TTL)) / 1000
+    kept = int(found.get("min_data_ttl", MIN_DATA_TTL)) / 1000
     age = time.time() - (timestamp >> _SECONDS_BIT)
     if str(found.get("tablet_state")) != "frozen" and age > kept:
         return f"it keeps its rows for {kept:.0f} s (@min_data_ttl), and that was {age:.0f} s ago"

@@ -49,11 +49,11 @@ from ..ledger.ledger_rows import (
 from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
 from ..ledger.queue_layout import QueueLayout
-from ..outputs import column_values
+from ..outputs import column_values, merged_rows
 from ..outputs.archives import Archives
 from ..outputs.batch_metrics import BatchMetrics, batch_metrics
 from ..outputs.output_frames import OutputFrames
-from ..outputs.sink import write_outputs, write_streamed
+from ..outputs.sink import WrittenRows, write_outputs, write_streamed
 from ..outputs.static_outputs import StaticTables
 from ..outputs.tablet_overflow import TabletOverflow, explained
 from ..recovery import spark_logs
@@ -211,7 +211,10 @@ class Batch:
         except (YtError, OSError) as error:
             failure: Exception = self._of_the_cluster(error, name)
         except Exception as error:
-            failure = column_values.explained(error, f"batch {name}") or error
+            said = f"batch {name}"
+            failure = (
+                column_values.explained(error, said) or merged_rows.explained(error, said) or error
+            )
         return BatchOutcome(name, failure=failure)
 
     def _of_the_cluster(self, error: YtError | OSError, name: str) -> Exception:
@@ -251,7 +254,7 @@ class Batch:
         layouts = self._verify_queues(batch, verified)  # after the last row was read
         verified = replace(verified, head=replace(verified.head, layouts=layouts))
         watch.lap()
-        written = {**audited.metrics.written, **written}
+        written = replace(written, rows={**audited.metrics.written, **written.rows})
         report = self._record(batch, verified, written, skipped, times)
         self._recorded = watch.lap()
         self._set_pace(batch, verified.planned)
@@ -300,7 +303,7 @@ class Batch:
 
     def _write(
         self, batch: MicroBatch, verifying: Future[VerifiedBatch]
-    ) -> tuple[dict[str, int], AuditedBatch | None]:
+    ) -> tuple[WrittenRows, AuditedBatch | None]:
         """Write the rows of each output but those of REJECT; return the rows by output.
 
         And the audit, where the rows were computed first. The query itself counts the rows that it
@@ -313,7 +316,7 @@ class Batch:
             # The rows have a plan of their own around the query's (Spark, ForeachBatchSink).
             frame = of_execution(rows, batch.plan, java) if rows is batch.rows else rows
             write_streamed(frame, context, java, batch.number)
-            return {}, None
+            return WrittenRows(), None
         with self.outputs.finished(rows) as finished:
             is_computed = self.outputs.are_computed_first
             audited = self._audit(batch, verifying.result()) if is_computed else None
@@ -328,7 +331,8 @@ class Batch:
             if self.archives is not None:
                 epoch = self.epoch.number
                 static |= self.archives.write(context, frames, epoch, batch.number, java)
-            return write_outputs(frames, context, java, batch.number) | static, audited
+            written = write_outputs(frames, context, java, batch.number)
+            return replace(written, rows={**written.rows, **static}), audited
 
     # -- 3. audit
 
@@ -420,15 +424,15 @@ class Batch:
         self,
         batch: MicroBatch,
         verified: VerifiedBatch,
-        written: Mapping[str, int],
+        written: WrittenRows,
         skipped: SkippedRows,
         times: BatchTimes,
     ) -> BatchReport:
         """Write the head and the batch's row: into SPYT's transaction, or into one of their own."""
         job, path, number = self.context.job, self.context.settings.ledger, batch.number
-        written = {**dict.fromkeys(job.outputs, 0), **written}
+        rows_of = {**dict.fromkeys(job.outputs, 0), **written.rows}
         if skipped.written:
-            written[REJECTED] = skipped.written
+            rows_of[REJECTED] = skipped.written
         pairs = {
             path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
             for path, partitions in verified.planned.items()
@@ -436,7 +440,7 @@ class Batch:
         tables = self.static_tables.tables(number)
         done = BatchRow(
             ranges=pairs,
-            written=written,
+            written=rows_of,
             started=batch.started,
             ended=datetime.now(UTC),
             tables=tables,
@@ -448,6 +452,7 @@ class Batch:
             warned=dict(skipped.warned),
             times=times,
             pieces=self.archives.pieces if self.archives is not None else (),
+            changes=written.changes,
         )
         rows, store = _state(batch) if job.kind.is_stateful else (None, None)
         after = batch_commit.moved(verified.head, number, verified.planned, rows, store)
@@ -464,7 +469,8 @@ class Batch:
         if self.references is None or not self.context.job.references:
             return {}
         found = looked_up_in(self.tablets.java, str(self._started.runId), number)
-        return self.references.looked_up(found)
+        known = self.references.columns
+        return self.references.looked_up(one for one in found if one.name in known)
 
     def _set_pace(self, batch: MicroBatch, planned: Ranges) -> None:
         """Choose how many rows the next batch may read."""

@@ -36,6 +36,10 @@ class BatchReport:
         if reasons := [f"{rows:,} {reason}" for reason, rows in self.rejected.items() if rows]:
             place = [*done.written].index(REJECTED) + 1
             parts[place] += f" ({', '.join(reasons)})"
+        parts += [
+            f"{name} removed {one.removed:,}, unchanged {one.unchanged:,}"
+            for name, one in done.changes.items()
+        ]
         if done.late and LATE not in self.rejected:
             parts.append(f"late {done.late:,}")
         if done.without_time:

@@ -21,7 +21,7 @@ from ..declaration.checked_state import is_checked
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, REJECTED, Job, JobContext
-from ..outputs import any_columns, column_values
+from ..outputs import any_columns, column_values, merged_rows
 from ..outputs.archives import Archives
 from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_columns
 from ..outputs.sink import observed_writes, verify_sink
@@ -31,6 +31,7 @@ from ..recovery.archive_tables import ArchiveTables, Lock
 from ..recovery.checkpoint_repair import path_of
 from ..recovery.epoch import Epoch, committed
 from ..rejected import tagging
+from ..schema.changes import Newest
 from ..schema.periods import REJECT
 from ..settings import spark_conf
 from ..settings.job_settings import OWN
@@ -105,7 +106,13 @@ def flow_of(
             guarantee.admit_output(frames[name], settings)
     maker = "transform()" if job.split is None else "outputs()"
     for name, frame in frames.items():
-        verify_columns(name, frame, job.output_columns[name], maker)
+        rule = job.merge.get(name)
+        verify_columns(name, frame, job.output_columns[name], maker, rule)
+        if isinstance(rule, Newest):
+            merged_rows.verify(frame, name)
+        elif rule is not None:  # a frame of no rows shows what it makes of rows
+            given = spark.createDataFrame([], merged_rows.given_schema(frame.schema))
+            merged_rows.called(rule, given, name, job.output_columns[name])
     _verify_late_of_archives(rows, job)
     lost = is_untraceable_at(analysed(rows), REJECTED) if job.rejects_late else ""
     proven = replace(outputs, unproven=unproven(context, frames))
@@ -125,8 +132,16 @@ def _verify_late_of_archives(rows: DataFrame, job: Job) -> None:
 
 
 def _verify_connector(spark: SparkSession, context: JobContext) -> None:
-    """Raise JobError for totals that SPYT's writer would replace instead of adding to them."""
+    """Raise JobError for what SPYT's writer would replace instead of adding to it or merging it."""
     name, problem = in_use(spark, context.settings)
+    if context.job.merge and name != OWN:
+        raise JobError(
+            f"MERGE names {', '.join(context.job.merge)}, and only the job's own connector looks "
+            "rows up and deletes them; it does not run here: "
+            f"{problem or 'the configuration names SPYT'}",
+            "use the Spark and the SPYT that pyproject.toml pins; nothing was started",
+            code=ErrorCode.SPYT_VERSION,
+        )
     if context.job.archives and (missing := unavailable(spark)):
         raise JobError(
             f"{', '.join(context.job.archives)} has a table per period, and the job's own writer "

@@ -10,6 +10,7 @@ from ..job import JobContext
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import ByQueue, Rows
 from ..ledger.positions import Snapshot
+from ..schema.changes import Newest
 from ..schema.columns import key_of
 from . import checkpoint_repair, spark_logs
 
@@ -76,6 +77,20 @@ def _reaches(begins: ByQueue, rows: ByQueue) -> bool:
 
 def written_again(context: JobContext) -> list[str]:
     """Return which outputs may hold rows twice: in a table with a key they are replaced."""
+    return [*_twice(context), *_merged_again(context)]
+
+
+def _merged_again(context: JobContext) -> Iterator[str]:
+    """Yield which functions of MERGE get rows again: newest() makes the same table of them."""
+    for name, rule in context.job.merge.items():
+        if not isinstance(rule, Newest):
+            yield (
+                f"MERGE[{name!r}] gets what is read again once more: a function that counts rows "
+                f"counts them again in {context.settings.outputs[name]}"
+            )
+
+
+def _twice(context: JobContext) -> list[str]:
     job, paths = context.job, context.settings.outputs
     twice = [paths[name] for name, columns in job.output_columns.items() if not key_of(columns)]
     if not twice:

@@ -139,6 +139,9 @@ class Settings:
     """Where new tables are stored, such as "ssd_blobs". By default as the parent folder says."""
     output_retention: int | None = field(default=None, metadata=whole(1_000, 10**13))
     """After how many milliseconds rows of dynamic outputs may be removed. Without it, never."""
+    deleted_keep: int = field(default=604_800_000, metadata=whole(60_000, 10**13))
+    """With `apply_as_deletes` in MERGE: how many milliseconds the job remembers a delete. In that
+    time no update that is not newer brings the row back."""
     pool: str | None = field(default=None, metadata=TEXT)
     """The scheduler pool of driver and executors."""
     proxy_role: str | None = field(default=None, metadata=TEXT)

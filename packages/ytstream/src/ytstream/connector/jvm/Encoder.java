@@ -25,6 +25,8 @@ final class Encoder {
   private static final String TABLET_INDEX = "$tablet_index";
 
   private final int width;
+  /** How many of the columns are the key. */
+  private int keys;
   /** By column of the table: which one of the row it is, how Spark holds it, and its type on the wire. */
   private final int[] at;
   private final int[] kinds;
@@ -57,6 +59,7 @@ final class Encoder {
     for (int i = 0; i < width; i++) {
       ColumnSchema column = table.getColumnSchema(i);
       columns[i] = column;
+      if (column.getSortOrder() != null) keys++;
       at[i] = schema.fieldIndex(column.getName());
       types[i] = schema.apply(at[i]).dataType();
       wires[i] = column.getType().getValue();
@@ -128,10 +131,19 @@ final class Encoder {
   }
 
   void add(InternalRow row) {
+    add(row, width);
+  }
+
+  /** Encode the key of a row alone, as a delete names it. */
+  void addKey(InternalRow row) {
+    add(row, keys);
+  }
+
+  private void add(InternalRow row, int count) {
     room(8);
-    wire.putLong(size, tablets > 0 ? width + 1 : width);
+    wire.putLong(size, tablets > 0 ? count + 1 : count);
     size += 8;
-    for (int i = 0; i < width; i++) {
+    for (int i = 0; i < count; i++) {
       int from = at[i];
       if (row.isNullAt(from)) {
         header(i, Wire.NULL, 0);

@@ -10,7 +10,8 @@ import tech.ytsaurus.typeinfo.TiType;
 import tech.ytsaurus.typeinfo.TypeName;
 
 /**
- * Which values of a row a key column can have. Null would find the row of a null key. One value that the column cannot
+ * Which values of a row a key column can have. Null would find the row of a null key, which is meant only in an output of
+ * the job. One value that the column cannot
  * have would fail the whole request (YTsaurus, unversioned_row.cpp, ValidateValueType), so its row is not asked for.
  */
 final class KeyRule {
@@ -19,8 +20,10 @@ final class KeyRule {
   private final boolean isUtf8;
   /** The largest value of an unsigned column whose numbers have a sign in Spark; -1 for all others. */
   private final long most;
+  private final boolean hasNulls;
 
-  KeyRule(ColumnSchema column, int at, DataType type) {
+  KeyRule(ColumnSchema column, int at, DataType type, boolean hasNulls) {
+    this.hasNulls = hasNulls;
     this.at = at;
     kind = Kind.of(type);
     TiType of = column.getTypeV3();
@@ -38,7 +41,7 @@ final class KeyRule {
   }
 
   boolean allows(InternalRow row) {
-    if (row.isNullAt(at)) return false;
+    if (row.isNullAt(at)) return hasNulls;
     switch (kind) {
       case Kind.DOUBLE: return !Double.isNaN(row.getDouble(at));
       case Kind.FLOAT: return !Float.isNaN(row.getFloat(at));

@@ -81,7 +81,7 @@ final class Looked extends AbstractIterator {
     projection = UnsafeProjection.create(made);
     rules = new KeyRule[on.length];
     for (int i = 0; i < on.length; i++) {
-      rules[i] = new KeyRule(keys.getColumnSchema(i), on[i], schema.fields()[on[i]].dataType());
+      rules[i] = new KeyRule(keys.getColumnSchema(i), on[i], schema.fields()[on[i]].dataType(), spec.hasNullKeys);
     }
   }
 

@@ -6,6 +6,8 @@ import java.util.List;
 import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.Iterator;
@@ -32,11 +34,27 @@ public final class Lookup {
    */
   public static LogicalPlan node(LogicalPlan child, List on, String name, String path, long timestamp, TableSchema keys,
       TableSchema added, String prefix, long cacheBytes) {
-    ArrayList attributes = new ArrayList();
-    for (Object column : on) attributes.add(attribute(child, (String) column));
     StructType types = added.getColumnsCount() == 0 ? new StructType()
         : SchemaConverter$.MODULE$.sparkSchema(added.toYTree(), Option.empty(), true);
-    LookupSpec spec = LookupSpec.of(name, path, timestamp, keys, types, prefix, cacheBytes);
+    return made(child, on, LookupSpec.of(name, path, timestamp, keys, types, prefix, cacheBytes, false));
+  }
+
+  /**
+   * Return a plan with the columns that an output of the job has now. They come in the types of {@code like}, which those of
+   * the rows that are written are, and may be compared with them.
+   */
+  public static LogicalPlan stored(LogicalPlan child, List on, String name, String path, TableSchema keys, StructType like,
+      String prefix) {
+    StructField[] fields = new StructField[like.fields().length];
+    for (int i = 0; i < fields.length; i++) { // without metadata, which may name a column of the queue
+      fields[i] = new StructField(like.fields()[i].name(), like.fields()[i].dataType(), true, Metadata.empty());
+    }
+    return made(child, on, LookupSpec.of(name, path, 0, keys, new StructType(fields), prefix, 0, true));
+  }
+
+  private static LogicalPlan made(LogicalPlan child, List on, LookupSpec spec) {
+    ArrayList attributes = new ArrayList();
+    for (Object column : on) attributes.add(attribute(child, (String) column));
     return new LookupNode(sequence(attributes), spec, child);
   }
 

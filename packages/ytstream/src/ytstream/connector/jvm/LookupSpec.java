@@ -30,11 +30,13 @@ public final class LookupSpec implements Serializable {
   final long cacheBytes;
   /** Whether a column follows that says if the row was there. */
   final boolean hasFound;
+  /** Whether a null is a key like any other: of a table of the job's own. A reference is not asked for it. */
+  final boolean hasNullKeys;
   /** All that comes, as the plan knows it. */
   final transient Attribute[] attributes;
 
   private LookupSpec(String name, String path, long timestamp, byte[] keys, StructType added, long cacheBytes, boolean hasFound,
-      Attribute[] attributes) {
+      boolean hasNullKeys, Attribute[] attributes) {
     this.name = name;
     this.path = path;
     this.timestamp = timestamp;
@@ -42,12 +44,13 @@ public final class LookupSpec implements Serializable {
     this.added = added;
     this.cacheBytes = cacheBytes;
     this.hasFound = hasFound;
+    this.hasNullKeys = hasNullKeys;
     this.attributes = attributes;
   }
 
   /** {@code prefix} is put in front of the names in the plan. */
   static LookupSpec of(String name, String path, long timestamp, TableSchema keys, StructType added, String prefix,
-      long cacheBytes) {
+      long cacheBytes, boolean hasNullKeys) {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     YTreeBinarySerializer.serialize(keys.toYTree(), out);
     StructField[] fields = added.fields();
@@ -59,7 +62,7 @@ public final class LookupSpec implements Serializable {
     attributes[fields.length] = new AttributeReference(prefix, BooleanType$.MODULE$, false,
         org.apache.spark.sql.types.Metadata.empty(), NamedExpression$.MODULE$.newExprId(),
         (scala.collection.immutable.Seq) Nil$.MODULE$);
-    return new LookupSpec(name, path, timestamp, out.toByteArray(), added, cacheBytes, true, attributes);
+    return new LookupSpec(name, path, timestamp, out.toByteArray(), added, cacheBytes, true, hasNullKeys, attributes);
   }
 
   /** Return the same without what nobody reads; this object if all is read, null if nothing is. */
@@ -75,7 +78,7 @@ public final class LookupSpec implements Serializable {
     if (kept.isEmpty()) return null;
     StructType less = new StructType((StructField[]) fields.toArray(new StructField[0]));
     Attribute[] left = (Attribute[]) kept.toArray(new Attribute[0]);
-    return new LookupSpec(name, path, timestamp, keys, less, cacheBytes, kept.size() > fields.size(), left);
+    return new LookupSpec(name, path, timestamp, keys, less, cacheBytes, kept.size() > fields.size(), hasNullKeys, left);
   }
 
   public String toString() {

@@ -36,7 +36,7 @@ public final class Moments {
   static synchronized Moment of(YtClientConfiguration conf, SparkContext spark, LookupSpec spec) {
     String now = underWay(spark);
     if (spec.timestamp > 0) return new Moment(spec.path, spec.path.substring(1), spec.timestamp, null, spark); // #id
-    if (now.isEmpty()) return taken(conf, spark, spec.path, generated(conf)); // not a micro-batch: a preview, a test
+    if (now.isEmpty()) return taken(conf, spark, spec.path, started(conf)); // not a micro-batch: a replay, a preview, a test
     if (!now.equals(batch)) {
       TAKEN.clear();
       batch = "";

@@ -3,6 +3,7 @@ package ytstream;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.Serializable;
+import java.util.ArrayList;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.rdd.RDD;
@@ -13,6 +14,7 @@ import scala.Option;
 import tech.ytsaurus.client.ApiServiceTransaction;
 import tech.ytsaurus.client.CompoundClient;
 import tech.ytsaurus.core.tables.TableSchema;
+import tech.ytsaurus.rpcproxy.ERowModificationType;
 import tech.ytsaurus.spyt.streaming.StreamingTxContext;
 import tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext;
 import tech.ytsaurus.spyt.wrapper.YtWrapper;
@@ -32,6 +34,8 @@ public final class Output implements VoidFunction, Serializable {
   private final StructType schema;
   private final int most;
   private final int tablets;
+  /** Which column of a row says that it is deleted; -1: none. */
+  private final int deleted;
   /** The batch's transaction; null without one. */
   private final String transaction;
   /** Nanoseconds of all tasks: until their rows were there, and in all. */
@@ -43,7 +47,7 @@ public final class Output implements VoidFunction, Serializable {
   private static final ThreadLocal SPENT = new ThreadLocal();
 
   private Output(YtClientConfiguration conf, String path, byte[] table, StructType schema, int most, int tablets,
-      String transaction, LongAccumulator making, LongAccumulator all) {
+      int deleted, String transaction, LongAccumulator making, LongAccumulator all) {
     this.making = making;
     this.all = all;
     this.conf = conf;
@@ -52,6 +56,7 @@ public final class Output implements VoidFunction, Serializable {
     this.schema = schema;
     this.most = most;
     this.tablets = tablets;
+    this.deleted = deleted;
     this.transaction = transaction;
   }
 
@@ -59,9 +64,10 @@ public final class Output implements VoidFunction, Serializable {
    * Write all rows, in the transaction that SPYT has opened for the batch of this thread if there is one. A request
    * brings up to {@code most} rows to one tablet; without the batch's transaction, a transaction has so many.
    * {@code tablets} are those of a table without a key, 0 for any other: without an index in the rows, all rows of a
-   * request go to one tablet at random (YTsaurus, native transaction.cpp).
+   * request go to one tablet at random (YTsaurus, native transaction.cpp). A row that is true in the column {@code deleted}
+   * is deleted; no column is empty.
    */
-  public static void write(RDD rows, StructType schema, String path, TableSchema table, int most, int tablets) {
+  public static void write(RDD rows, StructType schema, String path, TableSchema table, int most, int tablets, String deleted) {
     YtClientConfiguration conf = YtClientConfigurationConverter.ytClientConfiguration(rows.sparkContext().getConf());
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     YTreeBinarySerializer.serialize(table.toYTree(), out);
@@ -74,7 +80,8 @@ public final class Output implements VoidFunction, Serializable {
     making.register(rows.sparkContext(), Option.empty(), false);
     all.register(rows.sparkContext(), Option.empty(), false);
     Output output = new Output(
-        conf, path, out.toByteArray(), schema, most, tablets, batch == null ? null : batch.txId(), making, all);
+        conf, path, out.toByteArray(), schema, most, tablets, deleted.isEmpty() ? -1 : schema.fieldIndex(deleted),
+        batch == null ? null : batch.txId(), making, all);
     if (Totals.has(table)) add(rows, output);
     else rows.toJavaRDD().foreachPartition(output);
     long[] spent = SPENT.get() == null ? new long[2] : (long[]) SPENT.get();
@@ -191,11 +198,17 @@ public final class Output implements VoidFunction, Serializable {
 
   private Rowset request(java.util.Iterator rows, Encoder encoder, TableSchema to, int most) {
     long begun = System.nanoTime();
+    ArrayList kinds = deleted < 0 ? null : new ArrayList();
     while (rows.hasNext() && encoder.rows() < most && encoder.size() < REQUEST_BYTES) {
-      encoder.add((InternalRow) rows.next());
+      InternalRow row = (InternalRow) rows.next();
+      boolean isDeleted = kinds != null && row.getBoolean(deleted);
+      if (isDeleted) encoder.addKey(row);
+      else encoder.add(row);
+      if (kinds != null) kinds.add(isDeleted ? ERowModificationType.RMT_DELETE : ERowModificationType.RMT_WRITE);
     }
     int count = encoder.rows();
-    Rowset request = new Rowset(path, to, count, encoder.finish());
+    byte[] bytes = encoder.finish();
+    Rowset request = kinds == null ? new Rowset(path, to, count, bytes) : new Rowset(path, to, kinds, bytes);
     made += System.nanoTime() - begun;
     return request;
   }

@@ -1,6 +1,7 @@
 package ytstream;
 
 import java.util.Collections;
+import java.util.List;
 import tech.ytsaurus.client.SerializationResolver;
 import tech.ytsaurus.client.request.AbstractModifyRowsRequest;
 import tech.ytsaurus.client.request.RequestBase;
@@ -13,15 +14,20 @@ final class Rowset extends AbstractModifyRowsRequest {
   final byte[] bytes;
 
   Rowset(String path, TableSchema table, int rows, byte[] bytes) {
-    super(draft(path, table, rows));
+    this(path, table, Collections.nCopies(rows, ERowModificationType.RMT_WRITE), bytes);
+  }
+
+  /** {@code kinds} says of each row what is done with it. */
+  Rowset(String path, TableSchema table, List kinds, byte[] bytes) {
+    super(draft(path, table, kinds));
     this.bytes = bytes;
   }
 
-  private static Draft draft(String path, TableSchema table, int rows) {
+  private static Draft draft(String path, TableSchema table, List kinds) {
     Draft draft = new Draft();
     draft.setPath(path);
     draft.setSchema(table);
-    draft.setRowModificationTypes(Collections.nCopies(rows, ERowModificationType.RMT_WRITE));
+    draft.setRowModificationTypes(kinds);
     return draft;
   }
 
