@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +10,7 @@ import pytest
 
 from minicluster import testing as minicluster
 from tests.support.examples import example, settings_of
+from tests.support.waiting import eventually
 from ytstream.cluster import operation
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
@@ -50,15 +50,6 @@ def context(running: minicluster.Running, request: pytest.FixtureRequest) -> Ite
 def _of_the_template(monkeypatch: pytest.MonkeyPatch) -> None:
     """The example's package has no files of its own, whose imports would be looked at."""
     monkeypatch.setattr(preflight, "_imports", lambda _: None)
-
-
-def eventually(look: Callable[[], Any]) -> Any:
-    """Return what ``look`` returns as soon as it is true; fail after a while."""
-    deadline = time.monotonic() + 20
-    while not (found := look()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)  # the jobs are processes
-    return found
 
 
 def ended(context: JobContext, id_: str) -> operation.Operation:

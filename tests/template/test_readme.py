@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -26,6 +26,7 @@ from tests.support.examples import example, offered, settings_of
 from tests.support.jvm import submit_args
 from tests.support.pages import dead_links, headings
 from tests.support.project import ROOT, TOOLS, YTSTREAM, Variant, generate, variant_answers
+from tests.support.waiting import eventually
 from ytstream import Hourly, cli
 from ytstream.commands.registry import registry
 from ytstream.errors import FullAccountError, OutageError
@@ -440,11 +441,13 @@ def test_a_newcomer_watches_the_sessions_of_the_sample(tmp_path: Path) -> None:
             [*make, "run"], stdout=log, stderr=log, start_new_session=True, **process
         ) as job:
             try:
-                _wait(lambda: " batch 1-0: read 1,000 " in (project / "run.log").read_text())
+                told = project / "run.log"
+                eventually(lambda: " batch 1-0: read 1,000 " in told.read_text(), PATIENCE_SECONDS)
                 assert "lag: 0 rows" in said(*make, "status")
                 script(send)
                 (printed,) = re.findall("It prints `(.*)`", readme.read_text())
-                _wait(lambda: script(f"{activate}\n{select}") == f"{printed}\n")
+                wanted = f"{printed}\n"
+                eventually(lambda: script(f"{activate}\n{select}") == wanted, PATIENCE_SECONDS)
                 shown = {_masked(line) for line in _log_lines(readme.read_text())}
                 assert shown <= {_masked(line) for line in (project / "run.log").open()}
                 assert "the job has ended: stopped" in said(*make, "stop")
@@ -461,10 +464,3 @@ def _log_lines(text: str) -> list[str]:
 def _masked(line: str) -> str:
     """Return a line of the log without its time, and without how long something took."""
     return re.sub(r"[\d.]+ s$", "... s", line.rstrip().split(" ", 2)[-1])
-
-
-def _wait(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(1)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,9 @@ import pytest
 from minicluster import testing
 from minicluster.client.operations import Job, Operation
 from packages.minicluster.tests.conftest import connect
+from tests.support.waiting import eventually
 
 LEAK = "MINICLUSTER_LEAK_TEST"
-PATIENCE = 20.0
-
-
-def eventually(look: Callable[[], Any]) -> Any:
-    """Return what `look` returns as soon as it is true; fail after a while."""
-    deadline = time.monotonic() + PATIENCE
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"never came: {look}"
-        time.sleep(0.02)  # processes are watched from outside
-    return found
 
 
 def is_alive(pid: int) -> bool:

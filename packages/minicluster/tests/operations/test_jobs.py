@@ -18,7 +18,8 @@ from yt.wrapper.file_commands import upload_file_to_cache
 from minicluster import testing
 from minicluster.__main__ import main
 from packages.minicluster.tests.conftest import connect
-from packages.minicluster.tests.operations.conftest import LEAK, Lab, eventually, is_alive
+from packages.minicluster.tests.operations.conftest import LEAK, Lab, is_alive
+from tests.support.waiting import eventually
 
 ENVIRONMENT = "tr '\\0' '\\n' < /proc/$$/environ >&2"
 

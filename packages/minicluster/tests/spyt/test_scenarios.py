@@ -13,9 +13,8 @@ Each test names what it follows, as `SPYT: suite: scenario`.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -26,6 +25,7 @@ from packages.minicluster.tests.support.spyt_lab import Lab, WorkerError
 from packages.minicluster.tests.support.spyt_stage import COLUMNS, TABLETS, Row, Stage, identity
 from tests.support.server_errors import UNAVAILABLE
 from tests.support.sparks import SPARKS
+from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.spark,
@@ -46,14 +46,6 @@ ORIGIN = [
 
 def ids(rows: list[Row]) -> list[int]:
     return sorted(row["id"] for row in rows)
-
-
-def eventually(observe: Callable[[], bool]) -> None:
-    """Wait for what a running query brings about."""
-    deadline = time.monotonic() + TIMEOUT
-    while not observe():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)  # a table has no event to wait for
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.support.waiting import eventually
 
 OWNER = """
 import signal, sys, tempfile, time
@@ -29,7 +29,6 @@ with guarded(folder=name), testing.start() as cluster:
         time.sleep(600)
 """
 """What rehearse() holds open while a version runs, with a job that only waits."""
-PATIENCE_SECONDS = 30.0
 
 
 @pytest.fixture
@@ -53,13 +52,6 @@ def _is_alive(pid: int) -> bool:
     return bool(listed.stdout.strip()) and not listed.stdout.strip().startswith("Z")
 
 
-def _wait(is_over: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_over():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_whatever_ends_a_rehearsal_ends_its_job_and_its_minicluster(
     owner: subprocess.Popen[str], tmp_path: Path, number: signal.Signals
@@ -70,6 +62,6 @@ def test_whatever_ends_a_rehearsal_ends_its_job_and_its_minicluster(
     assert all(map(_is_alive, pids))
     owner.send_signal(number)
     owner.communicate()
-    _wait(lambda: not any(map(_is_alive, pids)))
+    eventually(lambda: not any(map(_is_alive, pids)))
     if number == signal.SIGKILL:  # else a caller of guarded() removes its folder itself
-        _wait(lambda: sorted(path.name for path in tmp_path.iterdir()) == ["src"])
+        eventually(lambda: sorted(path.name for path in tmp_path.iterdir()) == ["src"])

@@ -34,11 +34,11 @@ from tests.support.operation_steps import (
     _of_the_template,
     context,
     ended,
-    eventually,
     plan_of,
     running,
 )
 from tests.support.server_errors import TOKEN_BY_HTTP, UNAVAILABLE_BY_HTTP
+from tests.support.waiting import eventually
 from ytstream.cluster import abort_own_operation, operation
 from ytstream.cluster.client import connect, explained
 from ytstream.errors import JobError, SupersededError

@@ -17,9 +17,9 @@ from yt.wrapper import VanillaSpecBuilder
 from minicluster import testing as minicluster
 from tests.support.driver import BID
 from tests.support.examples import example, settings_of
-from tests.support.operation_steps import eventually
 from tests.support.server_errors import TOKEN_BY_HTTP, denied
 from tests.support.status_steps import NOW, head_of_batch, invoke, send, write_rows
+from tests.support.waiting import eventually
 from ytstream.cluster import built_reference, operation
 from ytstream.cluster.client import connect
 from ytstream.errors.error_codes import ErrorCode
