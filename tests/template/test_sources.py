@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,36 @@ def test_the_expected_rows_are_plain_python(path: Path) -> None:
     named += [str(node.module) for node in froms if not node.level]
     assert {name.partition(".")[0] for name in named} <= sys.stdlib_module_names
     assert {node.module for node in froms if node.level} <= {"rows"}
+
+
+_LEFT = {"thorough", "journey", "other_spark"}
+"""Marks of what `make test` leaves to `make test-all`."""
+
+
+def _marks(nodes: Iterable[ast.expr]) -> set[str]:
+    """Return the names of marks that stand alone or are called, not those of their parameters."""
+    plain = (node.func if isinstance(node, ast.Call) else node for node in nodes)
+    return {node.attr for node in plain if isinstance(node, ast.Attribute)}
+
+
+def _is_in_make_test(path: Path) -> bool:
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    for node in body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+            value = node.value
+            if _marks(value.elts if isinstance(value, ast.List) else [value]) & _LEFT:
+                return False
+    tests = [node for node in body if isinstance(node, ast.FunctionDef)]
+    return any(
+        node.name.startswith("test_") and not _marks(node.decorator_list) & _LEFT for node in tests
+    )
+
+
+@pytest.mark.parametrize("source", [YTSTREAM, TOOLS, DOCTOR, MINICLUSTER], ids=relative)
+def test_each_folder_with_tests_keeps_one_in_make_test(source: Path) -> None:
+    """docs/architecture.md says so: a folder of the source that has a folder of tests."""
+    tests = source.parents[1] / "tests"
+    folders = [tests / one.name for one in source.iterdir() if (tests / one.name).is_dir()]
+    assert folders
+    for folder in folders:
+        assert any(map(_is_in_make_test, folder.rglob("test_*.py"))), folder
