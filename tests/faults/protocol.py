@@ -3,8 +3,7 @@
 The harnesses read it, each what it needs: the model names and functions, the two drivers requests,
 the sweep the parts of a life. Whoever changes the order of the runtime changes it here and in
 HOW_A_BATCH_TRAVELS.md. sequences/test_protocol.py compares the table with that page, with the model
-and with both simulated drivers, packages/ytstream/tests/query/test_order_of_steps.py with the
-runtime.
+and with both simulated drivers.
 """
 
 from __future__ import annotations
@@ -129,7 +128,8 @@ ORDER = {
         "write state", "audit", "verify_head", "write_head", "write commits",
     ),
 }  # fmt: skip
-"""The steps of a batch with state, in SPYT's transaction T and without one."""
+"""The steps of a batch with state, in SPYT's transaction T and without one. Where the runtime
+computes the rows before it writes them (outputs/output_frames.py), it audits them in between."""
 
 PAGE = {
     "Verify": ("verify_head", "verify_start"),
