@@ -60,6 +60,7 @@ def _trace(code: int) -> str:
         "java.util.concurrent.TimeoutException: Request timed out",
         "java.util.concurrent.CancellationException",
         "java.lang.RuntimeException: Cannot get rpc proxies; DataCenter: yt.example.net",
+        "tech.ytsaurus.client.rpc.AcknowledgementTimeoutException: Request has timed out",
         "tech.ytsaurus.core.common.YTsaurusError: 'm'; full error: {\"code\"=105;}",
         "java.lang.IllegalStateException: Failed to set transaction into 'CLOSED' state; expected "
         "state: 'ACTIVE'; current state (maybe outdated): 'CLOSED'",

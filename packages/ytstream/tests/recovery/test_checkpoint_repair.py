@@ -46,7 +46,7 @@ def _lay(
     for number, ends in offsets.items():
         write(client, f"{path}/offsets/{number}", offsets_text([ends]))
     for number in commits:
-        put(client, f"{path}/commits/{number}")
+        write(client, f"{path}/commits/{number}", 'v1\n{"nextBatchWatermarkMs":0}')
     for name in states:
         put(client, f"{path}/state/{name}")
 
@@ -140,6 +140,32 @@ def test_a_commit_that_is_added_has_the_batchs_watermark(context: JobContext) ->
     _make(context, 4, {0: 10}, {0: 10})
     added = client.read_file(f"{path_of(context.settings, 2)}/commits/4").read()
     assert added == b'v1\n{"nextBatchWatermarkMs":1234}'
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ('v1\n{"nextBatchWatermarkMs":7}', 7),
+        ('v1\n{"nextBatchWatermarkMs":7', 1234),
+        ('v1\n{xnextBatchWatermarkMs":7}', 1234),
+        ('v1\n{"nextBatchwatermarkMs":7}', 1234),
+        ('v+\n{"nextBatchWatermarkMs":7}', 1234),
+        ("v1", 1234),
+        ("", 1234),
+    ],
+    ids=["whole", "cut short", "no JSON", "another key", "another version", "no line", "empty"],
+)
+def test_a_commit_that_spark_cannot_read_is_written_again(
+    context: JobContext, written: str, wanted: int
+) -> None:
+    client, path = context.client, path_of(context.settings, 1)
+    _lay(context, {}, (3,))
+    text = offsets_text([{0: 10}]).replace('"batchWatermarkMs": 0', '"batchWatermarkMs": 1234')
+    write(client, f"{path}/offsets/4", text)
+    write(client, f"{path}/commits/4", written)
+    _make(context, 4, {0: 10}, {0: 10})
+    found = client.read_file(f"{path_of(context.settings, 2)}/commits/4").read()
+    assert found == f'v1\n{{"nextBatchWatermarkMs":{wanted}}}'.encode()
 
 
 @pytest.mark.parametrize(

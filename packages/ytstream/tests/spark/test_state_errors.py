@@ -97,6 +97,10 @@ def _judged(trace: str) -> Exception:
         f"{FINISHED}Caused by: {UNAVAILABLE}",
         _TASK.format(f"java.nio.channels.ClosedChannelException\n{_CLOSED}"),
         _TASK.format(UNAVAILABLE),
+        _TASK.format(
+            "tech.ytsaurus.client.rpc.AcknowledgementTimeoutException: Request acknowledgement "
+            f"timed out; requestId: 1-2; proxy: 127.0.0.1:1\n{_ANSWERED}"
+        ),
         f"{LOADED}Caused by: {UNAVAILABLE}",
         f"{LOADED}Caused by: {_answer(2100, 'Proxy is banned')}",
         _TASK.format(_UNANSWERED.format("ytstream.Flight.result(Flight.java:42)")),
@@ -157,6 +161,7 @@ _OF_0 = "//home/job/checkpoint/4/state/0/0"
     ("cause", "where"),
     [
         ("java.io.IOException: Stream is corrupted\n", ""),
+        ("net.jpountz.lz4.LZ4Exception: Error decoding offset 389 of input buffer\n", ""),
         ("java.io.EOFException: Stream ended prematurely\n", ""),
         ("java.io.EOFException: Unexpected end of ZLIB input stream\n", ""),
         ("java.util.zip.ZipException: invalid entry size (expected 7613 but got 7592 bytes)\n", ""),

@@ -15,6 +15,7 @@ _OUTAGES = (
     "java.net.", "java.nio.channels.", "io.netty.", "javax.net.ssl.", "java.io.IOException",
     "java.io.EOFException", "java.util.concurrent.TimeoutException",
     "java.util.concurrent.CancellationException",
+    "tech.ytsaurus.client.rpc.AcknowledgementTimeoutException",
 )  # fmt: skip
 """What Java throws for a cluster that cannot be reached, by the beginning of a class' name: no
 connection, a broken one, no reply, a request that ended with its connection. Any other exception

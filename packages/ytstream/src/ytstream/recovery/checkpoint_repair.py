@@ -87,11 +87,10 @@ def _repair(client: Client, path: str, head: Head, rows: ByQueue) -> None:
                 if not str(name).isdigit():  # a file that Spark was writing when it died
                     client.remove(f"{path}/{log}/{name}")
     last, log = spark_logs.planned(client, path, batch), f"{path}/commits"
-    commits = spark_logs.numbers(client, log)
-    for number in commits:
+    for number in spark_logs.numbers(client, log):
         if number > batch:
             client.remove(f"{log}/{number}")
-    if batch not in commits:
+    if not spark_logs.is_committed(client, path, batch):
         client.create("map_node", log, recursive=True, ignore_existing=True)
         client.write_file(f"{log}/{batch}", last.commit_text().encode(), force_create=True)
     is_moved = _move(client, path, head, rows)

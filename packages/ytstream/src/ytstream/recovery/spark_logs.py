@@ -42,6 +42,18 @@ def planned(client: Client, path: str, batch: int) -> OffsetLogEntry:
         ) from error
 
 
+def is_committed(client: Client, path: str, batch: int) -> bool:
+    """Return whether the log has an entry ``commits/batch``, and Spark can read it."""
+    if batch not in numbers(client, f"{path}/commits"):
+        return False
+    version, _, text = bytes(client.read_file(f"{path}/commits/{batch}").read()).partition(b"\n")
+    try:
+        metadata = json.loads(text)
+    except ValueError:
+        return False
+    return version == b"v1" and isinstance(metadata, dict) and "nextBatchWatermarkMs" in metadata
+
+
 def watermark(client: Client, path: str, batch: int) -> int:
     """Return the watermark after the batch, in milliseconds since 1970; 0 without one.
 

@@ -41,7 +41,7 @@ _LOADS = re.compile(
 _BYTES = re.compile(
     r"Stream is corrupted|Stream ended prematurely|java\.io\.EOFException|"
     r"java\.io\.FileNotFoundException|java\.util\.zip\.|checksum mismatch|Corruption: |"
-    r"com\.fasterxml\.jackson\.|\[UNSUPPORTED_DATATYPE|"
+    r"com\.fasterxml\.jackson\.|\[UNSUPPORTED_DATATYPE|net\.jpountz\.lz4\.LZ4Exception|"
     # An empty zip file has not this file, which is in every snapshot (RocksDBCheckpointMetadata).
     r"NoSuchFileException: .*/workingDir-[^/]*/metadata"
 )
