@@ -16,11 +16,13 @@ LISTING, JOB, PLAIN, NOOP = "listing", "job", "plain", "noop"
 """SPYT's documentation as it stands; the generated job; the same job without what the case is
 about; the transformation alone, from Spark's own source of rows into its sink for nothing."""
 WAYS: Mapping[str, str] = {
-    LISTING: "the documentation's listing of the same mode",
+    LISTING: "SPYT's example of the same mode, from its documentation",
     JOB: "the generated job",
     PLAIN: "the same job without it",
     NOOP: "the transformation from memory to nothing",
 }
+#: How people read the name of a variant; the stored results have the short one.
+TITLES: Mapping[str, str] = {LISTING: "SPYT's example"}
 
 REJECTS, OUTPUTS, STATIC = "rejects", "outputs", "static"
 """What a case may add to the example job."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from bench.cases import JOB
+from bench.cases import JOB, TITLES
 from bench.request_kinds import MASTER, TABLETS
 
 PARTS = {
@@ -65,6 +65,11 @@ class Way:
     """
     keys: int
     """Rows of the state after the last batch."""
+
+    @property
+    def title(self) -> str:
+        """The name that people read."""
+        return TITLES.get(self.name, self.name)
 
     @property
     def own(self) -> list[float]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from bench import page_prose, page_tables, plots, stored
-from bench.cases import CASES, CURVES, EIGHT, JOB, LISTING, NOOP, STARTS, WAYS
+from bench.cases import CASES, CURVES, EIGHT, JOB, LISTING, NOOP, STARTS, TITLES, WAYS
 from bench.figures import OWN, PARTS, rates, ways
 from bench.page_tables import Stored
 from bench.plots import Line, Series
@@ -144,14 +144,15 @@ def _pictures(found: Stored) -> Iterator[tuple[str, str]]:
     each = [(name, way) for name, measured in cases.items() for way in measured.values()]
     if each:
         lines = [
-            Line(f"{name}, {way.name}", [(rate, _COLOURS[way.name]) for rate in rates(way)])
+            Line(f"{name}, {way.title}", [(rate, _COLOURS[way.name]) for rate in rates(way)])
             for name, way in each
             if way.name != NOOP
         ]
-        yield "rates.svg", plots.dots("Rows per second, every round", "rows/s", lines, [*WAYS])
+        titles = [TITLES.get(way, way) for way in WAYS]
+        yield "rates.svg", plots.dots("Rows per second, every round", "rows/s", lines, titles)
         parts = [
             Line(
-                f"{name}, {way.name}",
+                f"{name}, {way.title}",
                 [(median(way.processor[part]), number) for number, part in enumerate(OWN)],
             )
             for name, way in each
@@ -183,7 +184,8 @@ def _pictures(found: Stored) -> Iterator[tuple[str, str]]:
                 and case.name in found
                 and way in found[case.name]["ways"]
             ]
-            said = f"{kind}, {way}" if len(kinds) > 1 else way
+            title = TITLES.get(way, way)
+            said = f"{kind}, {title}" if len(kinds) > 1 else title
             series += [Series(said, _COLOURS[way] + kinds.index(kind), points)] if points else []
         if series:
             yield f"{name}.svg", plots.growth(f"Rows per second by {what}", what, "rows/s", series)

@@ -22,7 +22,7 @@ ratios, so background load affects both sides equally.
 
 | variant | what it is |
 |---|---|
-| `listing` | SPYT's example from its documentation, in the same mode, with SPYT's defaults. \
+| SPYT's example | from its documentation, in the same mode, with SPYT's defaults. \
 We added a trigger, `max_rows_per_partition` and the number of state partitions of the job. A \
 join reads its reference as the job does. The function of `sessions` goes to Spark unchanged |
 | `job` | the generated job with its supervisor, ledger, audit and fence |

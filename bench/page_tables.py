@@ -40,7 +40,7 @@ def overview(cases: Stored) -> Iterator[str]:
         is_base = base is job
         rows.append((
             f"[{found['title']}](#load-of-the-machine) `{name}`",
-            "" if is_base else base.name,
+            "" if is_base else base.title,
             Spread.of(job.rates).text("{:,.0f}"),
             "" if is_base else relative_to(base, job, rates).text(),
             "" if is_base else relative_to(base, job, own).text(),
@@ -74,14 +74,14 @@ def processor(cases: Stored) -> Iterator[str]:
     for name, found in cases.items():
         for way in ways(found).values():
             parts = (f"{median(way.processor[part]):.2f}" for part in PARTS)
-            rows.append((f"`{name}`", way.name, *parts, Spread.of(way.own).text()))
+            rows.append((f"`{name}`", way.title, *parts, Spread.of(way.own).text()))
     yield from table(*rows)
 
 
 def requests(found: Found) -> Iterator[str]:
     """Yield the requests of a batch by kind and method."""
     measured = [way for way in ways(found).values() if way.asked()]
-    rows: list[Sequence[str]] = [("request", "answered by", *(way.name for way in measured))]
+    rows: list[Sequence[str]] = [("request", "answered by", *(way.title for way in measured))]
     for kind, who in ((MASTER, "Cypress master"), (TABLETS, "tablets")):
         for method in sorted({m for way in measured for m in way.requests[kind]}):
             counts = (f"{way.requests[kind].get(method, 0.0):.1f}" for way in measured)
@@ -101,7 +101,7 @@ def asked(cases: Stored) -> Iterator[str]:
             if way.name == NOOP:
                 continue
             batch = (f"{way.asked(kind):.1f}" for kind in (MASTER, TABLETS))
-            rows.append((f"`{name}`", way.name, *batch, *_idle(way)))
+            rows.append((f"`{name}`", way.title, *batch, *_idle(way)))
     yield from table(*rows)
 
 
@@ -134,7 +134,7 @@ def curve(name: str, stored: Stored) -> Iterator[str]:
     for case in cases:
         for way in ways(stored[case.name]).values() if case.name in stored else ():
             rows.append((
-                case.point, way.name,
+                case.point, way.title,
                 Spread.of(way.rates).text("{:,.0f}"), Spread.of(way.own).text(),
                 f"{way.asked():.0f}", f"{way.p50:.2f}, {way.p95:.2f}",
             ))  # fmt: skip

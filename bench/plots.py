@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from ytstream_tools.report.drawing import element, rounded, short
 
-_WIDTH, _LEFT, _RIGHT = 860, 250, 60
+_WIDTH, _LEFT, _RIGHT = 930, 320, 60
 _STEP, _BAR, _TOP, _BOTTOM = 22, 14, 34, 34
 _HEIGHT = 260
 _STYLE = """

@@ -134,7 +134,7 @@ def _chart(
         text = _legend(target["legendFormat"])
         element(card, "rect", class_=f"k{number % 4}", x=said, y=height - 17, width=10, height=3)
         element(card, "text", text, x=said + 14, y=height - 12)
-        said += 26 + 6.2 * len(text)
+        said += 28 + 7.2 * len(text)
 
 
 def _figures(

@@ -16,6 +16,7 @@ from urllib.parse import quote
 _SCHEMES = {"dark": 0, "light": 1}
 """Blink's names of the reader's wishes (preferred_color_scheme.mojom)."""
 _WIDTHS = Path(__file__).with_name("widths.html")
+_TEXTS = Path(__file__).with_name("texts.html")
 
 
 def browser() -> str:
@@ -61,6 +62,17 @@ def sideways(site: Path, pages: Sequence[str], widths: Sequence[int]) -> list[st
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         shown = opened(opener, "light", Path(folder), *words, fragment=f"#{asked}").stdout
     (found,) = re.findall(r"<pre id=\"found\">FOUND(.*)END</pre>", unescape(shown))
+    return list(json.loads(found))
+
+
+def crowded(picture: Path) -> list[str]:
+    """Return the texts of an SVG file that leave the picture or overlap, with the fonts here."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        page = Path(folder, "page.html")
+        parts = (picture.read_text(encoding="utf-8"), _TEXTS.read_text(encoding="utf-8"))
+        page.write_text('<!doctype html><meta charset="utf-8"><body>' + "".join(parts), "utf-8")
+        shown = opened(page, "light", Path(folder), "--window-size=1400,1000", "--dump-dom").stdout
+    (found,) = re.findall("FOUND(.*)END</pre>", unescape(shown))
     return list(json.loads(found))
 
 

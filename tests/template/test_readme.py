@@ -158,7 +158,7 @@ def test_every_target_they_name_exists(project: Path) -> None:
 
 
 def test_its_configuration_of_a_laptop_is_valid(project: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", (project / "README.md").read_text(), re.DOTALL)
+    (text,) = blocks(project / OPERATIONS, "toml")
     (file := project / "config/laptop.toml").write_text(text)
     try:
         found = load(file, {})
@@ -296,7 +296,7 @@ def test_the_numbers_of_rows_are_those_that_tests_and_demo_take(project: Path) -
     (shown,) = re.findall(
         r"`make test` takes up to ([\d,]+) rows for each queue, `make demo` ([\d,]+), "
         r"`make rows` ([\d,]+) unless",
-        text_of(project),
+        text_of(project, OPERATIONS),
     )
     sources = "".join(path.read_text() for path in (project / "tests").glob("test_*.py"))
     tested = max(int(n) for n in re.findall(r"(?:\.send|SAMPLE\.make)\(([\d_]+)", sources))

@@ -81,7 +81,7 @@ def table(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
 
 
 def control(lines: Sequence[Line]) -> dict[str, dict[str, Cell]]:
-    """Return the cells of the listing."""
+    """Return the cells of SPYT's example."""
     return table([line for line in lines if line.of.startswith(CONTROL)])
 
 

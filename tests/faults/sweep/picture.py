@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from xml.sax.saxutils import escape
 
 from tests.faults.sweep.counts import GROUPS, Cell
 
-_LEFT, _TOP, _WIDTH, _HEIGHT = 210, 118, 66, 30
+_TOP, _WIDTH, _HEIGHT = 126, 66, 30
+#: Room for a letter, and for the end of the last heading. DejaVu Sans, the font of a plain Linux,
+#: is wider than most others.
+_LETTER, _RIGHT = 7.2, 64
 _STYLE = """
   text { font: 12px system-ui, sans-serif; fill: #1f2328 }
   .title { font-size: 15px; font-weight: 600 }
@@ -27,11 +31,12 @@ def picture(
 ) -> str:
     """Return the table as SVG: the number of cases in each cell, and its colour for what came.
 
-    ``control`` is what the listing of SPYT's documentation makes of the faults, by its mode.
+    ``control`` has the cells of SPYT's example, by its mode.
     """
     total = sum(cell.cases for row in rows.values() for cell in row.values())
     rows = {**rows, **{f"SPYT's example, {mode}": row for mode, row in control.items()}}
-    width = _LEFT + _WIDTH * len(GROUPS) + 44
+    left = 20 + ceil(_LETTER * max(map(len, rows), default=0))
+    width = left + _WIDTH * len(GROUPS) + _RIGHT
     height = _TOP + _HEIGHT * len(rows) + 44
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
@@ -42,7 +47,7 @@ def picture(
         "cases in each cell</text>",
     ]
     for column, group in enumerate(GROUPS):
-        x = _LEFT + column * _WIDTH + _WIDTH // 2
+        x = left + column * _WIDTH + _WIDTH // 2
         parts.append(
             f'<text transform="translate({x},{_TOP - 8}) rotate(-40)">{escape(group)}</text>'
         )
@@ -50,7 +55,7 @@ def picture(
         y = _TOP + line * _HEIGHT
         parts.append(f'<text x="14" y="{y + 20}">{escape(variant)}</text>')
         for column, group in enumerate(GROUPS):
-            parts.append(_cell(row.get(group, Cell()), _LEFT + column * _WIDTH, y))
+            parts.append(_cell(row.get(group, Cell()), left + column * _WIDTH, y))
     parts.append(_legend(_TOP + len(rows) * _HEIGHT + 26))
     return "\n".join([*parts, "</svg>", ""])
 
@@ -83,5 +88,5 @@ def _legend(y: int) -> str:
     for kind, text in said.items():
         parts.append(f'<rect class="{kind}" x="{x}" y="{y - 11}" width="14" height="14"/>')
         parts.append(f'<text x="{x + 20}" y="{y}">{escape(text)}</text>')
-        x += 40 + 7 * len(text)
+        x += 40 + ceil(_LETTER * len(text))
     return "".join(parts)
