@@ -28,7 +28,7 @@ from yt.yson import YsonUint64
 from minicluster.testing import Running
 from tests.support import all_types
 from tests.support.examples import example
-from tests.support.helpers import fails_with
+from tests.support.helpers import ContextOf, fails_with
 from tests.support.project import generate
 from tests.support.queues import make_queue
 from tests.support.server_errors import denied
@@ -36,11 +36,21 @@ from ytstream import Column, Job, cli
 from ytstream.cluster.client import Client, explained
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.schema.columns import resolved
-from ytstream_tools.adopt import adoption, file_source, masks, owned_files, queue_source
+from ytstream_tools.adopt import (
+    adoption,
+    file_source,
+    masks,
+    owned_files,
+    payloads,
+    queue_source,
+    reference_source,
+)
 from ytstream_tools.adopt.queue_source import Take
+from ytstream_tools.adopt.reference_source import Reference
 from ytstream_tools.adopt.source_rows import SourceRows
 from ytstream_tools.demo import sample_types, yson_rows
 from ytstream_tools.demo.saved_rows import SavedRows
+from ytstream_tools.testing.computed_outputs import unconnected, unstreamed_outputs_of
 
 START = 1_704_067_200_000_000
 
@@ -89,10 +99,11 @@ def _adopt(
     without: Sequence[str] = (),
     overwrite: bool = False,
     ask: adoption.Ask | None = None,
+    references: Sequence[Reference] = (),
 ) -> str:
     """Adopt, and return what the terminal shows."""
     screen = io.StringIO()
-    starter = adoption.starter_of(job or _job(), source, masked, without)
+    starter = adoption.starter_of(job or _job(), source, masked, without, references)
     console = Console(file=screen, width=120)
     adoption.adopt(root, starter, console, overwrite=overwrite, ask=ask)
     return screen.getvalue()
@@ -297,6 +308,175 @@ def test_a_reference_table_that_is_edited_keeps_its_rows_or_gets_some(tmp_path: 
     rows.write_text(text)
     _adopt(project, source, job, overwrite=True)
     assert _fits(project, "join") == [{"user": "zoe", "category": "a", "seller": 5}]
+
+
+PAYLOAD = resolved("QUEUE", [Column("payload", "any")])
+
+
+def _payloads(count: int) -> list[dict[str, Any]]:
+    """Return rows that are one object each; a title is a text or a number."""
+    return [
+        {
+            "payload": {
+                "sha": f"c{number}",
+                "author": {"name": ("ann", "bob", "eve")[number % 3], "odd key": number},
+                "size": number if number % 2 else number / 4,
+                "title": number if number % 5 == 0 else "ж",
+                "files": ["a"],
+                "$hidden": 1,
+                **({} if number % 4 else {"late": True}),
+            }
+        }
+        for number in range(count)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processing", ["map", "aggregate", "join"])
+def test_a_queue_of_objects_is_taken_apart(tmp_path: Path, processing: str) -> None:
+    project = generate(tmp_path, processing=processing)
+    source = SourceRows("commits", PAYLOAD, [], _payloads(40))
+    said = _adopt(project, source, _job(processing))
+    _lint(project)
+    _fits(project, processing)
+    assert '{"sha":"c0","author":...' in said  # JSON, and no object of Python
+    assert "proposal: group author_name: 3 different values in 40 of 40 rows" in said
+    assert _reject(project) == {
+        "without sha": "\"get_json_object(json_of(`payload`), '$.sha') IS NULL\""
+    }
+    found = {column.name: column.type for column in _tables(project)["OUTPUTS"]["output"]}
+    parts = {
+        "sha": "utf8", "author_name": "utf8", "author_odd_key": "int64", "size": "double",
+        "title": "utf8", "files": "utf8", "late": "bool",
+    }  # fmt: skip
+    wanted: dict[str, dict[str, str]] = {
+        "map": parts,
+        "join": {**parts, "label": "utf8"},
+        "aggregate": {"author_name": "utf8", "rows": "int64"},
+    }
+    assert found == wanted[processing]
+
+
+@pytest.mark.spark
+def test_the_first_transform_of_objects_gives_their_values(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = generate(tmp_path)
+    _adopt(project, SourceRows("commits", PAYLOAD, [], _payloads(40)))
+    monkeypatch.syspath_prepend(project)
+    monkeypatch.syspath_prepend(project / "src")
+    rows = [*_payloads(3), {"payload": {"size": 1}}, {"payload": None}]
+    with _fresh_imports():
+        made = unstreamed_outputs_of(spark, unconnected(_job_of_project()), rows)
+    assert [row["$reason"] for row in made["rejected"]] == ["without sha"] * 2
+    assert made["output"][2] == {
+        "sha": "c2", "author_name": "eve", "author_odd_key": 2, "size": 0.5, "title": "ж",
+        "files": '["a"]', "late": None,
+    }  # fmt: skip
+    assert made["output"][0]["title"] == "0"
+
+
+def test_fields_that_are_not_the_same_thing_are_left_as_they_are() -> None:
+    """A dictionary of many keys is text, as is a list; few objects are no structure."""
+    rows: list[dict[str, Any]] = [
+        {"a": {"by_id": {f"u{n}": 1 for n in range(50)}, "n": 2**63, "N": 1}, "b": [n], "id": 1}
+        for n in range(3)
+    ]
+    columns = [Column(name, ti.Yson) for name in ("a", "b")] + [Column("ID", ti.Int64)]
+    found = payloads.of(columns, [{**row, "ID": 1} for row in rows])
+    assert [(part.reference, part.column.type) for part in found] == [
+        ("a.by_id", ti.Utf8), ("a.n", ti.Utf8),
+    ]  # fmt: skip
+    assert payloads.of([Column("a", ti.Yson)], [{"a": "text"}, {"a": {"x": 1}}]) == []
+
+
+def test_rows_of_all_queues_come_with_the_columns_that_all_have(
+    client: Client, root: str, tmp_path: Path
+) -> None:
+    other = [replace(c, required=False) for c in ORDERS if c.name != "cents"]
+    other.append(Column("cents", ti.Utf8))
+    left = make_queue(client, f"{root}/left", ORDERS, _orders(20))
+    rows = [{**row, "cents": "1", "user": "zoe"} for row in _orders(20)]
+    right = make_queue(client, f"{root}/right", [*other, Column("more", ti.Int64)], rows)
+    empty = make_queue(client, f"{root}/empty", ORDERS, [])
+    source = queue_source.read_all(client, [left, right, empty], 12, Take.NEWEST)
+    assert {column.name: column.required for column in source.columns} == {
+        "id": False, "user": False, "at": False,
+    }  # fmt: skip
+    assert [row["user"] == "zoe" for row in source.rows] == [False, True] * 4
+    assert {left.name: left.why for left in source.left_out} == {
+        "cents": "the queues have other types for it: int64, utf8",
+        "more": f"{left} has no such column that a job can read",
+    }
+    assert f"{empty} has no rows now" in source.notes
+    project = generate(tmp_path)
+    assert f"newest: 4 of {left}, 4 of {right}" in _adopt(project, source).replace("the ", "")
+    with fails_with(ErrorCode.NO_ROWS):
+        queue_source.read_all(client, [empty], 12, Take.NEWEST)
+
+
+def _table(client: Client, path: str, columns: list[dict[str, Any]], rows: list[Any]) -> str:
+    client.create("table", path, recursive=True, attributes={"dynamic": True, "schema": columns})
+    client.mount_table(path, sync=True)
+    client.insert_rows(path, rows)
+    return path
+
+
+PEOPLE = [
+    {"name": "person", "type": "utf8", "sort_order": "ascending"},
+    {"name": "cents", "type": "int64"},
+    {"name": "city", "type": "utf8"},
+]
+
+
+@pytest.mark.slow
+def test_a_join_gets_the_columns_of_its_table_and_the_rows_of_the_samples_keys(
+    client: Client, root: str, tmp_path: Path, context_of: ContextOf
+) -> None:
+    """The key has another name than in the queue, and another column is in both."""
+    rows = [{"person": name, "cents": 1, "city": "ж"} for name in ("ann", "bob", "zoe")]
+    path = _table(client, f"{root}/people", PEOPLE, rows)
+    context = context_of("transactional", "join")
+    context = replace(context, settings=replace(context.settings, reference=path))
+    source = SourceRows("orders", ORDERS, [], _orders(20))
+    found, notes = reference_source.read_all(context, source)
+    assert notes == []
+    project = generate(tmp_path, processing="join")
+    said = _adopt(project, source, _job("join"), references=found)
+    assert f"reference {path}: 2 rows for 3 keys of the sample, by person = user" in said
+    _lint(project)
+    assert _fits(project, "join") == rows[:2]
+    output = _tables(project)["OUTPUTS"]["output"]
+    assert [column.name for column in output][-2:] == ["reference_cents", "city"]
+    text = (project / "src/bids_stream/transform.py").read_text()
+    assert 'F.col("`person`").alias("user")' in text
+    hidden, notes = reference_source.read_all(context, source, ["user"])
+    assert hidden == []
+    assert "MASK hides user" in notes[0]
+
+
+@pytest.mark.slow
+def test_references_of_lookup_get_rows_for_the_samples_keys(
+    client: Client, root: str, tmp_path: Path, context_of: ContextOf
+) -> None:
+    path = _table(client, f"{root}/people", PEOPLE, [{"person": "eve", "cents": 5, "city": "a"}])
+    context = context_of("transactional", "map")
+    columns = [Column("person", "utf8", key=True), Column("city", "utf8")]
+    job = replace(context.job, references={"people": columns, "gone": columns})
+    given = {"people": path, "gone": f"{root}/gone"}
+    context = replace(context, job=job, settings=replace(context.settings, references=given))
+    source = SourceRows("orders", ORDERS, [], _orders(20))
+    found, notes = reference_source.read_all(context, source)
+    assert ["there is no such table" in note for note in notes] == [True]
+    project = generate(tmp_path)
+    _adopt(project, source, replace(_job(), references=job.references), references=found)
+    _lint(project)
+    code = "from sample import SAMPLE; print(SAMPLE.references)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": f"{project / 'src'}:{project}"},
+    )  # fmt: skip
+    assert done.stdout == "{'people': [{'person': 'eve', 'city': 'a'}]}\n"
 
 
 def test_windows_need_no_group(tmp_path: Path) -> None:

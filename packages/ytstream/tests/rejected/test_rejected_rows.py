@@ -247,6 +247,32 @@ def test_any_bytes_come_back_from_a_rejected_row(rejecting: Rejecting) -> None:
     assert _differences(sent, _rows(stream, "output")) == {}
 
 
+def test_a_value_of_any_is_json_for_a_person_and_comes_back_byte_by_byte(
+    rejecting: Rejecting,
+) -> None:
+    """A long value is told by its length."""
+    stream = rejecting([Column("id", "utf8"), Column('a "b"', "any")], {"all": "true"})
+    values: dict[str, Any] = {
+        "bytes": {"b": b"\xff"},
+        "long": "x" * 20_000,
+        "map": {"user": {"name": "Żółw"}, "n": YsonUint64(2**64 - 1)},
+        "none": None,
+    }
+    sent = [{"id": id_, 'a "b"': value} for id_, value in values.items()]
+    _send(stream, sent)
+    stream.drain()
+    found = {row["id"]: row for row in (json.loads(r["row"]) for r in _rows(stream, REJECTED))}
+    assert {id_: row.get("$json") for id_, row in found.items()} == {
+        "bytes": {'a "b"': {"b": {"$bytes": "/w=="}}},
+        "long": {'a "b"': "20002 characters of JSON"},
+        "map": {'a "b"': {"user": {"name": "Żółw"}, "n": 2**64 - 1}},
+        "none": None,
+    }
+    stream.redeclare(reject=NEVER)
+    assert _replayed(stream).startswith("4 rows went into the outputs; 0 stay")
+    assert _differences(sent, _rows(stream, "output")) == {}
+
+
 WRITTEN_BEFORE = '{"id":"a","text":"$base64 AP8fiw==","texts":{"AP8fiw==":1}}'
 """As the runtime wrote it before strings could be in base64."""
 

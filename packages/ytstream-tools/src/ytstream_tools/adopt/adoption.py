@@ -21,14 +21,16 @@ from ytstream.schema.columns import Column, resolved, spelled, type_name
 from ytstream.schema.string_values import shown
 from ytstream.text_table import counted
 
-from ..demo import yson_rows
+from ..demo import any_json, yson_rows
 from ..demo.event_times import UNITS, microseconds
 from ..demo.event_times import text as time_text
 from ..demo.saved_rows import period_us
-from . import masks, owned_files, proposals, tables_file
-from .proposals import EventTime
+from . import masks, owned_files, payloads, proposals, tables_file
+from .payloads import Part
+from .proposals import EventTime, Proposals
+from .reference_source import Reference
 from .source_rows import SourceRows, verify_known
-from .starter_files import Starter
+from .starter_files import REFERENCE_FILE, Starter, reference_file
 
 _MOST_ROWS = 30_000
 """Rows that the demo or a test takes of a sample, and more."""
@@ -36,6 +38,8 @@ _DAY = 86_400_000_000
 ROWS = "sample/rows.yson"
 _ROWS, _COLUMNS, _VALUE = 5, 6, 24
 """Rows and columns of the preview, and the width of a value."""
+_TAKES_APART = ("map", "join", "aggregate")
+"""Processing types whose first transform() takes objects apart: the others need an event time."""
 _NAME = 60
 """The most letters of a column's name in an error."""
 
@@ -54,7 +58,11 @@ class PlannedFile:
 
 
 def starter_of(
-    job: Job, source: SourceRows, masked: Sequence[str], without: Sequence[str]
+    job: Job,
+    source: SourceRows,
+    masked: Sequence[str],
+    without: Sequence[str],
+    references: Sequence[Reference] = (),
 ) -> Starter:
     """Return what the files are made of. Raises JobError for a wrong name."""
     verify_known(without, source.columns, "WITHOUT")
@@ -66,12 +74,26 @@ def starter_of(
             f"{source.origin}: no column is left", "leave fewer columns out", code=ErrorCode.USAGE
         )
     _verify_limits(job, source)
+    parts = payloads.of(source.columns, source.rows) if job.processing in _TAKES_APART else []
     found = proposals.of(source.columns, source.rows)
-    starter = Starter(job, source, found, masked, found.first_us)
+    if parts:
+        found = _with_parts(found, source, parts)
+    starter = Starter(
+        job, source, found, masked, found.first_us, parts=parts, references=references
+    )
     if not starter.uses_time or found.event_time is None:
         return starter
     start_us, pace = _repetition(found.event_time, len(source.rows))
     return replace(starter, start_us=start_us, pace=pace)
+
+
+def _with_parts(found: Proposals, source: SourceRows, parts: Sequence[Part]) -> Proposals:
+    """Return the proposals with a group and a key that may be fields of an `any` column."""
+    columns = [*source.columns, *(part.column for part in parts)]
+    rows = [{**row, **{part.column.name: part.value(row) for part in parts}} for row in source.rows]
+    more = proposals.of(columns, rows)
+    key = found.key or more.key
+    return replace(found, key=key, group=more.group, grouping=more.grouping)
 
 
 def _verify_limits(job: Job, source: SourceRows) -> None:
@@ -140,7 +162,11 @@ def planned(root: Path, starter: Starter) -> list[PlannedFile]:
         ]
     else:
         files.append(_python(tables, kept, "its QUEUE is replaced" if edited(tables) else ""))
-    rows = starter.rows(_reference_rows(root, starter, is_new))
+    rows = starter.rows(_reference_rows(root, starter, is_new) + starter.looked_up_rows())
+    for found in starter.references:
+        name = reference_file(found.name) if found.name else REFERENCE_FILE
+        data = b"".join(map(yson_rows.line_of, found.rows))
+        files.append(PlannedFile(f"sample/{name}", data))
     files.append(_python("sample/rows.py", rows, lost if edited("sample/rows.py") else ""))
     data = b"".join(map(yson_rows.line_of, starter.source.rows))
     files.append(PlannedFile(ROWS, data, lost if (root / ROWS).exists() else ""))
@@ -236,6 +262,8 @@ def show(console: Console, starter: Starter, files: Sequence[PlannedFile]) -> No
         console.print(f"column {line}", markup=False, soft_wrap=True)
     for note in source.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
+    for reference in starter.references:
+        console.print(str(reference), markup=False, soft_wrap=True)
     for line in _proposed(starter):
         console.print(f"proposal: {line}", markup=False, soft_wrap=True)
     for file in files:
@@ -266,5 +294,10 @@ def _short(value: object, column: Column) -> str:
     kind = type_name(column.type)
     is_time = kind in UNITS and isinstance(value, int)
     at = microseconds(value, kind) if is_time else None
-    text = shown(value) if at is None else time_text(at)
+    text = time_text(at) if at is not None else _plain(value, kind)
     return text if len(text) <= _VALUE else f"{text[: _VALUE - 3]}..."
+
+
+def _plain(value: object, kind: str) -> str:
+    is_any = kind in ("yson", "any") and value is not None
+    return any_json.text(value) if is_any else shown(value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from yt.wrapper.schema import TableSchema
@@ -12,11 +13,11 @@ from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 from ytstream.ledger.offsets import Queue
-from ytstream.schema.columns import Column, type_name
+from ytstream.schema.columns import Column, spelled, type_name
 from ytstream.text_table import counted
 
 from ..replay.batch_rows import NUMBER, PARTITION, read_range
-from .source_rows import Row, SourceRows, split
+from .source_rows import LeftOut, Row, SourceRows, split
 
 _PIECES = 10
 """Pieces of a partition that `spread` reads."""
@@ -36,7 +37,7 @@ def read(client: Client, path: str, count: int, take: Take) -> SourceRows:
     """
     known = facts(client, path, ("type", "dynamic", "schema", "tablet_state"))
     _verify(path, known)
-    columns, left = split(_columns(known["schema"] if known else None))
+    columns, left = split(columns_of(known["schema"] if known else None))
     if not columns:
         why = "; ".join(f"{column.name}: {column.why}" for column in left)
         raise JobError(
@@ -61,6 +62,63 @@ def read(client: Client, path: str, count: int, take: Take) -> SourceRows:
     how = "the newest" if take is Take.NEWEST else "spread over what is there"
     choice = f"{how}, of {counted(len(parts), 'partition')}"
     return SourceRows(path, columns, left, interleaved([*parts.values()]), choice)
+
+
+def read_all(client: Client, paths: Sequence[str], count: int, take: Take) -> SourceRows:
+    """Read rows of each queue, ``count`` in all. The columns are those that all of them have.
+
+    Raises JobError as ``read`` does; for queues without rows only if none has some.
+    """
+    found, empty = list[SourceRows](), list[JobError]()
+    for number, path in enumerate(paths):
+        share = count // len(paths) + (number < count % len(paths))
+        try:
+            found.append(read(client, path, max(share, 1), take))
+        except JobError as error:
+            if error.code is not ErrorCode.NO_ROWS:
+                raise
+            empty.append(error)
+    if not found:
+        raise empty[0]
+    merged = found[0] if len(paths) == 1 else together(found)
+    return replace(merged, notes=[*merged.notes, *(error.message for error in empty)])
+
+
+def together(sources: Sequence[SourceRows]) -> SourceRows:
+    """Return the rows of several queues with the columns that all of them have."""
+    by_name = [{column.name: column for column in source.columns} for source in sources]
+    columns, left = list[Column](), [entry for source in sources for entry in source.left_out]
+    for name in dict.fromkeys(name for known in by_name for name in known):
+        there = [known[name] for known in by_name if name in known]
+        if why := _differing(name, there, sources, by_name):
+            left.append(LeftOut(name, spelled(there[0].type), why))
+        else:
+            is_required = all(column.required for column in there)
+            columns.append(replace(there[0], required=is_required))
+    names = {column.name for column in columns}
+    parts = [
+        [{name: row[name] for name in row if name in names} for row in source.rows]
+        for source in sources
+    ]
+    shares = ", ".join(f"{len(source.rows)} of {source.origin}" for source in sources)
+    origin = " and ".join(source.origin for source in sources)
+    choice = f"{sources[0].choice.partition(', ')[0]}: {shares}"
+    notes = [note for source in sources for note in source.notes]
+    return SourceRows(origin, columns, left, interleaved(parts), choice, notes)
+
+
+def _differing(
+    name: str,
+    there: Sequence[Column],
+    sources: Sequence[SourceRows],
+    known: Sequence[Mapping[str, Column]],
+) -> str:
+    """Return why the queues do not share a column; empty if they do."""
+    if len(there) < len(sources):
+        lacking = next(s.origin for s, own in zip(sources, known, strict=True) if name not in own)
+        return f"{lacking} has no such column that a job can read"
+    types = sorted({spelled(column.type) for column in there})
+    return f"the queues have other types for it: {', '.join(types)}" if len(types) > 1 else ""
 
 
 def interleaved(parts: Sequence[Sequence[Row]]) -> list[Row]:
@@ -95,7 +153,8 @@ def _verify(path: str, known: dict[str, object] | None) -> None:
         )
 
 
-def _columns(stored: object) -> list[Column]:
+def columns_of(stored: object) -> list[Column]:
+    """Return the columns of a table's schema, as @schema has it."""
     found = []
     for column in TableSchema.from_yson_type(stored).columns:
         if column.name.startswith("$"):

@@ -17,8 +17,10 @@ from ytstream.text_table import counted
 
 from ..demo.event_times import text as time_text
 from ..testing.approved_outputs import TEST
-from . import owned_files
+from . import owned_files, payloads
+from .payloads import Part
 from .proposals import EventTime, Named, Proposals, seconds_of
+from .reference_source import Reference
 from .source_rows import SourceRows
 
 KNOWN = ("map", "window", "join", "deduplicate", "aggregate", "merge")
@@ -32,10 +34,11 @@ _SHORT = 50
 
 _TABLES = '''"""YOURS. The columns of the queue and of each output, in order.
 
-A type is a YTsaurus name ("int64", "utf8", "timestamp", ...) or, for lists, structs and dicts, a
-yt.type_info type (``ti.List[ti.Utf8]``). A column that is not required may hold null. A table with
-key columns is sorted by them, and a row replaces the one with the same key. Other tables are
-ordered. `make tables` shows the tables that `make provision` creates. It alters no existing ones.
+A type is a YTsaurus name ("int64", "utf8", "any", which ``json_of`` reads, ...) or, for lists,
+structs and dicts, a yt.type_info type (``ti.List[ti.Utf8]``). A column that is not required may
+hold null. A table with key columns is sorted by them, and a row replaces the one with the same
+key, or adds to its columns with ``aggregate``. Other tables are ordered. `make tables` shows what
+`make provision` creates. It alters no existing ones.
 """
 {more}
 from ytstream import REJECTED, Column
@@ -53,8 +56,8 @@ OUTPUTS = {{
 {reference}'''
 
 _REFERENCE = """
-#: The reference table, by `make adopt`: replace its columns with those of yours. A row of the queue
-#: joins at most one row of it, so its key must be unique.
+#: The reference table, by `make adopt`: {about}.
+#: A row of the queue joins at most one row of it, so its key must be unique.
 REFERENCE = {columns}
 """
 
@@ -62,7 +65,7 @@ _TRANSFORM = '''"""YOURS. The job's logic: a first version by `make adopt`, for 
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-{constants}
+{imports}{constants}
 #: Rows that never reach transform(): a SQL condition on the columns of QUEUE for each reason. The
 #: first condition that is true sends the row to the output "rejected". Null counts as false. Use
 #: try_cast and try_to_timestamp for a text that may not be a number or a time: cast would end the
@@ -108,6 +111,14 @@ _REFERENCE_ROWS = """
 REFERENCE: list[dict[str, Any]] = {rows}
 """
 
+_REFERENCES_ROWS = """
+#: The rows of each reference that lookup() reads, for the keys of the sample.
+REFERENCES: dict[str, list[dict[str, Any]]] = {rows}
+"""
+
+#: Where the rows of a join's reference are, next to those of the queue.
+REFERENCE_FILE = "reference.yson"
+
 _SAMPLE = '''"""The sample rows and their expected outputs: the demo and the tests use both.
 
 The expected outputs are those that the job computes from the rows without a failure. `make approve`
@@ -148,6 +159,10 @@ class Starter:
     """Where the sample's event times begin; the first one unless that would reach the future."""
     pace: int = 1
     """How many times faster than in the queue the sample's event times go on."""
+    parts: Sequence[Part] = ()
+    """The fields of columns of type `any`, which become columns of their own."""
+    references: Sequence[Reference] = ()
+    """The tables on the cluster that the job joins or looks up."""
 
     @property
     def has_logic(self) -> bool:
@@ -155,7 +170,9 @@ class Starter:
         if self.job.processing not in KNOWN:
             return False
         needs_time = self.job.processing in ("window", "deduplicate", "merge")
-        needs_group = self.job.processing in ("aggregate", "join", "merge")
+        needs_group = self.job.processing in ("aggregate", "merge") or (
+            self.job.processing == "join" and self.joined is None
+        )
         needs_key = self.job.processing == "deduplicate"
         return not (
             (needs_time and self.found.event_time is None)
@@ -184,8 +201,12 @@ class Starter:
 
     @property
     def passing(self) -> list[Column]:
-        """The columns of the queue that an output may have."""
-        return [column for column in self.source.columns if never_written(column) is None]
+        """The columns of an output: those of the queue, and the fields of its objects."""
+        found = list[Column]()
+        for column in self.source.columns:
+            parts = [part.column for part in self.parts if part.source == column.name]
+            found += parts or ([column] if never_written(column) is None else [])
+        return found
 
     def tables(self) -> str:
         """Return the text of tables.py."""
@@ -225,17 +246,26 @@ class Starter:
             ]
         if self.job.processing == "aggregate" and self._grouping is not None:
             by = self._grouping.column
-            columns = [Column(by.name, by.type, key=True), Column("rows", "int64")]
+            columns = [
+                Column(by.name, by.type, key=True),
+                Column("rows", "int64", aggregate="sum"),
+            ]
         if self.job.processing == "merge" and self._grouping is not None:
             by = self._grouping.column
             columns = [Column(by.name, by.type, key=True), *self._others]
         if self.job.processing == "join":
-            columns = [*columns, *self.reference[1:]]
+            others = [column for column in self.reference if not column.key]
+            columns = [
+                *columns,
+                *(Column(self._joined_name(c.name), c.type) for c in others),
+            ]
         return _listed(map(_line, [*first, *columns]), 4)
 
     @property
     def reference(self) -> list[Column]:
         """The columns of the reference table: a key that the queue has, and what is known of it."""
+        if self.joined is not None:
+            return [*self.joined.columns]
         if self._grouping is None:
             return []
         key = self._grouping.column
@@ -244,10 +274,26 @@ class Starter:
         name = next(name for name in names if name.lower() not in taken)
         return [Column(key.name, key.type, key=True), Column(name, ti.Utf8)]
 
+    @property
+    def joined(self) -> Reference | None:
+        """The reference table of a join as the cluster has it."""
+        return next((found for found in self.references if not found.name), None)
+
+    def _joined_name(self, name: str) -> str:
+        """Return the name that a column of the reference gets in the output."""
+        taken = {column.name.lower() for column in [*self.source.columns, *self.passing]}
+        names = (name, f"reference_{name}", *(f"reference_{name}_{n}" for n in range(2, 100)))
+        return next(free for free in names if free.lower() not in taken)
+
     def _reference_table(self) -> str:
         if self.job.processing != "join":
             return ""
-        return _REFERENCE.format(columns=_listed(map(_line, self.reference), 0))
+        about = (
+            "replace its columns with those of yours"
+            if self.joined is None
+            else f"columns of {_short(self.joined.path)}"
+        )
+        return _REFERENCE.format(columns=_listed(map(_line, self.reference), 0), about=about)
 
     def transform(self) -> str:
         """Return the text of transform.py."""
@@ -263,6 +309,45 @@ class Starter:
             made if "F." in made else made.replace("from pyspark.sql import functions as F\n", "")
         )
 
+    @property
+    def _imports(self) -> str:
+        return "\nfrom ytstream import json_of\n" if self.parts else ""
+
+    def _schemas(self) -> str:
+        """Return the constants with the fields of each column that is taken apart."""
+        made = ""
+        for column, name in self._taken_apart().items():
+            fields = payloads.schema(part for part in self.parts if part.source == column)
+            made += (
+                f"\n#: The fields of {_plain(column)} that the sample has. Others are ignored: add "
+                f'what you need.\n{name} = """\n{textwrap.indent(fields, "    ")}\n"""\n'
+            )
+        return made
+
+    def _taken_apart(self) -> dict[str, str]:
+        """Return the columns that are taken apart, each with the name of its constant."""
+        made = dict[str, str]()
+        for part in self.parts:
+            plain = re.sub(r"[^A-Z0-9_]", "_", part.source.upper()).strip("_0123456789")
+            name = f"{plain}_FIELDS" if plain else "FIELDS"
+            if part.source not in made:
+                made[part.source] = name if name not in made.values() else f"{name}_{len(made)}"
+        return made
+
+    def _parsed(self) -> str:
+        """Return ``events`` with the objects as structs."""
+        return "events" + "".join(
+            f".withColumn({_quoted(column)}, F.from_json(json_of({_quoted(column)}), {name}))"
+            for column, name in self._taken_apart().items()
+        )
+
+    def _selected(self, name: str) -> str:
+        """Return a column of select()."""
+        part = next((part for part in self.parts if part.column.name == name), None)
+        if part is None:
+            return _quoted(name)
+        return f"F.col({_quoted(part.reference)}).alias({_quoted(name)})"
+
     def _map(self) -> str:
         places = ["tablet_index", "row_index"] if self.job.guarantee == "idempotent" else []
         queue = ["queue_id"] if places and self.job.queue_count > 1 else []
@@ -270,26 +355,54 @@ class Starter:
         doc = 'One row in, one row out; the columns of QUEUE become those of OUTPUTS["output"].'
         hints = self._hints()
         return _TRANSFORM.format(
-            constants=hints and f"\n{hints}\n",
+            imports=self._imports,
+            constants=(hints and f"\n{hints}\n") + self._schemas(),
             reject=self._harmless(),
             frames=_EVENTS,
             doc=doc,
-            body=_indented(f"return events.select({', '.join(map(_quoted, names))})"),
+            body=_indented(
+                f"return {self._parsed()}.select({', '.join(map(self._selected, names))})"
+            ),
         )
 
     def _join(self) -> str:
-        key, label = self.reference
-        names = [column.name for column in [*self.passing, label]]
+        key = next(column for column in self.reference if column.key)
+        others = [column for column in self.reference if not column.key]
+        added = [self._joined_name(column.name) for column in others]
+        names = [*(column.name for column in self.passing), *added]
+        reference, by = self._renamed(dict(zip((c.name for c in others), added, strict=True)))
+        rows = "events"
+        if self.parts:
+            own = ", ".join(self._selected(column.name) for column in self.passing)
+            rows = f"{self._parsed()}.select({own})"
+        what = added[0] if len(added) == 1 else "columns of the reference"
         return _TRANSFORM.format(
-            constants=f"\n{self._hints()}\n",
+            imports=self._imports,
+            constants=f"\n{self._hints()}\n{self._schemas()}",
             reject=self._harmless(),
             frames=f"{_EVENTS}, reference: DataFrame",
-            doc=f"One row in, one row out, with the {label.name} of its {_short(key.name)}.",
+            doc=f"One row in, one row out, with the {_short(what)} of its {_short(key.name)}.",
             body=_indented(
-                f'return events.join(F.broadcast(reference), {_quoted(key.name)}, "left").select(\n'
+                f'return {rows}.join(F.broadcast({reference}), {by}, "left").select(\n'
                 f"    {', '.join(map(_quoted, names))}\n)"
             ),
         )
+
+    def _renamed(self, added: dict[str, str]) -> tuple[str, str]:
+        """Return the reference with the queue's names for its key, and what to join by."""
+        on = self.joined.on if self.joined is not None else {self.reference[0].name: ""}
+        names = {key: own or key for key, own in on.items()} | added
+        by = [own or key for key, own in on.items()]
+        listed = _quoted(by[0]) if len(by) == 1 else f"[{', '.join(map(_quoted, by))}]"
+        if all(name == other for name, other in names.items()):
+            return "reference", listed
+        columns = ", ".join(
+            _quoted(name)
+            if name == other
+            else f"F.col({_quoted(f'`{name}`')}).alias({_quoted(other)})"
+            for name, other in names.items()
+        )
+        return f"reference.select({columns})", listed
 
     def _window(self) -> str:
         times, group = self.found.event_time, self.found.group
@@ -311,6 +424,7 @@ class Starter:
         windows = counted(self.found.windows, "window")
         length = f"#: The length of a window. A proposal: the sample is about {windows} long.\n"
         return _TRANSFORM.format(
+            imports="",
             constants=f'\n{self._hints()}\n\n{hint}{length}WINDOW = "{self.found.window}"\n'
             + self._watermark(times),
             reject=self._rejected(times),
@@ -334,6 +448,7 @@ class Starter:
             f"    .dropDuplicatesWithinWatermark([{_quoted(key.name)}])\n    .select({names})\n)"
         )
         return _TRANSFORM.format(
+            imports="",
             constants=f"\n{self._hints()}\n\n" + self._watermark(times),
             reject=self._rejected(times),
             frames=_EVENTS,
@@ -344,13 +459,20 @@ class Starter:
     def _aggregate(self) -> str:
         group = self._grouping
         assert group is not None
-        by = _quoted(group.column.name)
+        by = self._selected(group.column.name)
         return _TRANSFORM.format(
-            constants=f"\n{self._hints()}\n",
+            imports=self._imports,
+            constants=f"\n{self._hints()}\n{self._schemas()}",
             reject=self._harmless(),
             frames=_EVENTS,
-            doc="One row per group, given again whenever it changes.",
-            body=_indented(f'return events.groupBy({by}).agg(F.count(F.lit(1)).alias("rows"))'),
+            doc=(
+                f"What each row adds to the totals of its {_short(group.column.name)}.\n\n"
+                "    Do not group: each task combines its rows of a key, and the table adds them "
+                "up.\n    "
+            ),
+            body=_indented(
+                f'return {self._parsed()}.select({by}, F.lit(1).cast("long").alias("rows"))'
+            ),
         )
 
     @property
@@ -370,7 +492,8 @@ class Starter:
         by = f'{{"output": newest(sequence_by={_quoted(times.column.name)})}}'
         names = [group.column.name, *(column.name for column in self._others)]
         return _TRANSFORM.format(
-            constants=f"\nfrom ytstream import newest\n\n{self._hints()}\n\n"
+            imports="\nfrom ytstream import newest\n",
+            constants=f"\n{self._hints()}\n\n"
             f"#: The table has the newest row of each {_plain(group.column.name)}.\nMERGE = {by}\n",
             reject=self._harmless(),
             frames=_EVENTS,
@@ -428,6 +551,8 @@ class Starter:
         }
         best = [named.column.name for named in (self.found.key, self.found.group) if named]
         found = sorted(nulls, key=lambda name: (nulls[name] > 0, name not in best))
+        if found == [*self._taken_apart()] and (inside := self._missing_field()):
+            return inside
         if not found:
             return f"{{\n    # {_REPLACE}\n    {_NOTHING}\n}}"
         name = found[0]
@@ -441,9 +566,26 @@ class Starter:
             f"    # of the sample.\n    # {reason}: {condition},\n    {_NOTHING}\n}}"
         )
 
+    def _missing_field(self) -> str:
+        """Return a first REJECT for a queue of objects: that a field is missing which all have."""
+        for part in self.parts:
+            (name, *deeper), rows = part.path, self.found.rows
+            if part.rows == rows and not deeper and payloads.is_plain(name):
+                condition = f"get_json_object(json_of(`{part.source}`), '$.{name}') IS NULL"
+                return (
+                    f"{{\n    # A proposal. In the sample: {_of_rows(0, rows)}.\n"
+                    f"    {_quoted(f'without {name}')}: {_quoted(condition)},\n}}"
+                )
+        return ""
+
     def seen(self) -> Iterator[str]:
         """Yield what the rows suggest, and by how many of them."""
         times, key, group = self.found.event_time, self.found.key, self.found.group
+        for column in self._taken_apart():
+            fields = [part for part in self.parts if part.source == column]
+            names = ", ".join(_plain(part.column.name) for part in fields[:12])
+            rest = f" and {len(fields) - 12} more" if len(fields) > 12 else ""
+            yield f"fields of {_plain(column)}: {names}{rest}"
         if times is not None:
             yield (
                 f"event time {_plain(times.column.name)}: {time_text(times.first_us)} to "
@@ -519,6 +661,9 @@ class Starter:
 
         ``columns`` are those of REFERENCE in tables.py.
         """
+        if self.joined is not None:
+            about = f"From {_short(self.joined.path)}, for the keys of the sample."
+            return _REFERENCE_ROWS.format(about=about, rows=_saved(REFERENCE_FILE))
         if own not in (None, "[]"):
             return _REFERENCE_ROWS.format(about="As they were.", rows=own)
         keys = [column.name for column in columns if column.key]
@@ -545,18 +690,44 @@ class Starter:
         masked = f"Masked: {', '.join(self.masked)}." if self.masked else "Nothing is masked."
         return f"The rows are real data: look at rows.yson before you commit it. {masked}"
 
+    @property
+    def looked_up(self) -> list[Reference]:
+        """The references of lookup() as the cluster has them."""
+        return [found for found in self.references if found.name]
+
+    def looked_up_rows(self) -> str:
+        """Return REFERENCES of sample/rows.py: the rows that lookup() finds for the sample."""
+        if not self.looked_up:
+            return ""
+        lines = "".join(
+            f"    {_quoted(found.name)}: {_saved(reference_file(found.name))},\n"
+            for found in self.looked_up
+        )
+        return _REFERENCES_ROWS.format(rows=f"{{\n{lines}}}")
+
     def sample(self) -> str:
         """Return the text of sample/__init__.py."""
-        is_join = self.job.processing == "join"
+        given = {"reference": "rows.REFERENCE"} if self.job.processing == "join" else {}
+        if self.looked_up:
+            given["references"] = "rows.REFERENCES"
         return _SAMPLE.format(
             package=self.job.package,
-            reference=", rows.REFERENCE" if is_join else "",
-            given="    reference=rows.REFERENCE,\n" if is_join else "",
+            reference="".join(f", {name}={value}" for name, value in given.items()),
+            given="".join(f"    {name}={value},\n" for name, value in given.items()),
         )
 
     def test(self) -> str:
         """Return the text of tests/test_transform.py."""
         return TEST
+
+
+def reference_file(name: str) -> str:
+    """Return the file with the rows of a reference of lookup()."""
+    return f"reference-{name}.yson"
+
+
+def _saved(file: str) -> str:
+    return f"SavedRows(Path(__file__).with_name({_quoted(file)})).all"
 
 
 def _made_up(column: Column) -> str:
@@ -585,6 +756,7 @@ def _line(column: Column) -> str:
     type_ = column.type if isinstance(column.type, str) else spelled(column.type)
     named = type_ if type_.startswith("ti.") else _quoted(type_)
     more = (", required=True" if column.required else "") + (", key=True" if column.key else "")
+    more += f', aggregate="{column.aggregate}"' if column.aggregate is not None else ""
     return f"Column({_quoted(column.name)}, {named}{more}),"
 
 

@@ -1,6 +1,8 @@
 """`adopt`: from a queue that exists to the columns, sample rows and first logic of the job."""
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,21 +15,26 @@ from ..repository import root_of
 from .capture import names
 
 if TYPE_CHECKING:
+    from ..adopt.reference_source import Reference
     from ..adopt.source_rows import SourceRows
 
 
 def _run(context: JobContext, given: argparse.Namespace) -> int:
-    from ..adopt import queue_source
+    from ..adopt import queue_source, reference_source
 
-    path = given.queue or context.settings.queues[0]
-    if not path.startswith("//"):
+    paths = [given.queue] if given.queue else context.settings.queues
+    if not paths[0].startswith("//"):
         raise JobError(
-            f"QUEUE={path} is not a Cypress path", "e.g. //home/shop/orders", code=ErrorCode.USAGE
+            f"QUEUE={paths[0]} is not a Cypress path",
+            "e.g. //home/shop/orders",
+            code=ErrorCode.USAGE,
         )
     take = queue_source.Take(given.take)
-    code = _adopt(context, given, queue_source.read(context.client, path, given.count, take))
-    if code == 0 and path not in context.settings.queues:
-        print(f"{given.config} does not name {path}: write it into `queues` there")
+    source = queue_source.read_all(context.client, paths, given.count, take)
+    references, notes = reference_source.read_all(context, source, given.mask)
+    code = _adopt(context, given, replace(source, notes=[*source.notes, *notes]), references)
+    if code == 0 and paths[0] not in context.settings.queues:
+        print(f"{given.config} does not name {paths[0]}: write it into `queues` there")
     return code
 
 
@@ -42,19 +49,24 @@ def _without_cluster(context: JobContext, given: argparse.Namespace) -> int | No
     return _adopt(context, given, file_source.read(given.file, given.count, take))
 
 
-def _adopt(context: JobContext, given: argparse.Namespace, source: "SourceRows") -> int:
+def _adopt(
+    context: JobContext,
+    given: argparse.Namespace,
+    source: "SourceRows",
+    references: "Sequence[Reference]" = (),
+) -> int:
     from rich.console import Console
 
     from ..adopt import adoption
 
-    starter = adoption.starter_of(context.job, source, given.mask, given.without)
+    starter = adoption.starter_of(context.job, source, given.mask, given.without, references)
     ask = adoption.ask_at_terminal()
     root = root_of(context.job.package)
     return adoption.adopt(root, starter, Console(), overwrite=given.overwrite, ask=ask)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    said = "default: the first of `queues` in the configuration"
+    said = "default: all of `queues` in the configuration, some rows of each"
     parser.add_argument("--queue", metavar="PATH", help=said)
     said = "read a file instead of a queue: .jsonl, .yson, .parquet, .csv"
     parser.add_argument("--from", dest="file", type=Path, metavar="FILE", help=said)

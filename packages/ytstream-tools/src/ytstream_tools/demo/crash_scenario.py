@@ -22,7 +22,7 @@ from ytstream.settings.job_settings import load
 from ytstream.text_table import counted
 
 from ..repository import root_of
-from . import demo_batches, demo_tables, kill, sample_types
+from . import demo_batches, demo_tables, kill, row_queue, sample_types
 from .job_process import PATIENCE_SECONDS, JobProcess, run_command, running
 from .job_sample import Sample, SampleRow
 
@@ -134,9 +134,9 @@ def play_with(here: CrashScenario, kill: Kill, batches: float, say: Say) -> Demo
     here.command("provision")
     demo_tables.fill_reference(context, sample)
     sent = _produce(here, int(batches * _batch_rows(context)))
-    last = sample.closing(job, sent)
-    sample.wanted(job, [*sent, *last])  # a mistake in it is told before Spark starts
     queues = context.settings.queues
+    last = row_queue.of(sample.closing(job, sent), queues[0], queues)
+    sample.wanted(job, [*sent, *last])  # a mistake in it is told before Spark starts
     say(f"produced {len(sent)} rows into {counted(len(queues), 'queue')}: a backlog waits")
     if remark := sample.ahead(job, sent):
         say(remark)
@@ -188,7 +188,7 @@ def _produce(here: CrashScenario, count: int) -> list[dict[str, Any]]:
         rows = here.sample.make(share, number + 1)
         sample_types.verify("rows() in sample/rows.py", here.context.job.queue_columns, rows)
         demo_tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
-        sent += rows
+        sent += row_queue.of(rows, queue, queues)
     return sent
 
 
@@ -209,7 +209,7 @@ def _run_until_killed(here: CrashScenario, faults: Any, goal: int) -> tuple[str,
 
 def _run_until_drained(here: CrashScenario, last: Sequence[SampleRow], goal: int) -> None:
     """Run until all rows are through, and then each of ``last``, in a batch of its own."""
-    client, queue = here.context.client, here.context.settings.queues[0]
+    client, queues = here.context.client, here.context.settings.queues
     is_drained = drained(here.context)
     with here.start() as process:
         with here.growth("until drained", goal) as look:
@@ -217,7 +217,8 @@ def _run_until_drained(here: CrashScenario, last: Sequence[SampleRow], goal: int
             until(lambda: process.exit_code is not None or process.has_started(), look, process)
             for row in (None, *last):
                 if row is not None:
-                    demo_tables.produce(client, queue, [row], tablets=1)
+                    plain = row_queue.bare([row], queues)
+                    demo_tables.produce(client, queues[0], plain, tablets=1)
                 until(lambda: process.exit_code is not None or is_drained(), look, process)
         if process.exit_code is not None:
             raise spoilt("the job ended by itself", process)

@@ -117,7 +117,8 @@ class Sample:
                 made = _rows(what, given)
             sample_types.verify_expected(what, compared(job, output), made)
         except JobError:  # a wrong value in a row that it was given says more
-            sample_types.verify("rows() in sample/rows.py", job.queue_columns, rows)
+            plain = ({c.name: row.get(c.name) for c in job.queue_columns} for row in rows)
+            sample_types.verify("rows() in sample/rows.py", job.queue_columns, plain)
             raise
         return self.leveled(job, output, counted(made, compared(job, output)))
 

@@ -52,6 +52,11 @@ class SavedRows:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def all(self) -> list[dict[str, Any]]:
+        """The rows of the file as they are, such as those of a reference."""
+        return [dict(row) for row, _ in self._rows] if self.file.stat().st_size else []
+
     def values(self, column: str) -> list[Any]:
         """Return the different values of a column, but null, in the order of the file."""
         found = (row[column] for row, _ in self._rows if row[column] is not None)

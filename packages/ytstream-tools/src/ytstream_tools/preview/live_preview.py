@@ -17,6 +17,7 @@ from ytstream.job import Job, JobContext
 from ytstream.spark.spark_errors import cause
 from ytstream.text_table import counted
 
+from ..demo import row_queue
 from ..demo.job_sample import Sample
 from ..testing.computed_outputs import Outputs, outputs_of, unconnected, unstreamed_outputs_of
 from . import preview_screen, quick_session, source_watch
@@ -33,7 +34,8 @@ def show(spark: SparkSession, job: Job, sample: Sample, console: Console, rows: 
     """Print sample rows and what becomes of them. Raises JobError for a mistake of the user's."""
     started, context = time.monotonic(), unconnected(job)
     # A group is made of many rows.
-    taken: list[dict[str, Any]] = sample.make(sample.approved if job.kind.is_grouping else rows)
+    made_rows = sample.make(sample.approved if job.kind.is_grouping else rows)
+    taken = row_queue.dealt(made_rows, context.settings.queues)
     made = _outputs(spark, context, sample, taken)
     seconds = time.monotonic() - started
     console.print(preview_screen.screen(console, context.job, taken, made, rows, seconds))

@@ -19,7 +19,7 @@ from ytstream.job import Job
 from ytstream.schema.columns import Column, type_name
 from ytstream.schema.string_values import shown
 
-from ..demo import event_times
+from ..demo import any_json, event_times
 from ..demo.job_sample import REASON, compared, is_rejected
 from ..testing import rule_counts
 
@@ -90,10 +90,13 @@ def _name(column: Column) -> str:
 def _cells(columns: Sequence[Column], row: Mapping[str, Any], most: int) -> Iterator[str]:
     for column in columns:
         value, kind = row.get(column.name), type_name(column.type)
-        is_time = kind in event_times.UNITS and isinstance(value, int)
-        text = (
-            event_times.text(event_times.microseconds(value, kind) or 0)
-            if is_time
-            else (str(value) if isinstance(value, str) else shown(value))
-        )
+        text = _text(value, kind)
         yield escape(text if len(text) <= most else f"{text[: most - 3]}...")
+
+
+def _text(value: Any, kind: str) -> str:
+    if kind in event_times.UNITS and isinstance(value, int):
+        return event_times.text(event_times.microseconds(value, kind) or 0)
+    if kind in ("yson", "any") and value is not None:
+        return any_json.text(value)
+    return str(value) if isinstance(value, str) else shown(value)

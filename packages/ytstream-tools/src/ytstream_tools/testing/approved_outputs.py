@@ -18,7 +18,7 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import Job, JobContext
 from ytstream.text_table import counted as number_of
 
-from ..demo import yson_rows
+from ..demo import row_queue, yson_rows
 from ..demo.demo_tables import OutputCounts, compare
 from ..demo.job_sample import Sample, compared, counted
 from ..repository import root_of
@@ -54,7 +54,7 @@ _HINT = "-> correct transform.py or, if these outputs are right now, run `make a
 def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[str]:
     """Write the outputs of the sample rows; return a line for each file that has changed."""
     root = root_of(context.job.package)
-    rows = _rows_of(context.job, sample)
+    rows = _rows_of(context, sample)
     folder, made = root / FOLDER, _outputs(spark, context, sample, rows)
     folder.mkdir(exist_ok=True)
     gone = [file for file in sorted(folder.glob("*.yson")) if file.stem not in made]
@@ -103,7 +103,7 @@ def assert_approved(spark: SparkSession, context: JobContext, sample: Sample) ->
 
 def of_sample(spark: SparkSession, context: JobContext, sample: Sample) -> Outputs:
     """Return the outputs of the sample rows, without the columns that are not compared."""
-    return _outputs(spark, context, sample, _rows_of(context.job, sample))
+    return _outputs(spark, context, sample, _rows_of(context, sample))
 
 
 def _differing(job: Job, sample: Sample, made: Outputs, again: Outputs) -> str:
@@ -124,10 +124,10 @@ def _compare(
     return compare(expected, came)
 
 
-def _rows_of(job: Job, sample: Sample) -> list[dict[str, Any]]:
-    rows = sample.make(sample.approved)
+def _rows_of(context: JobContext, sample: Sample) -> list[dict[str, Any]]:
+    rows = row_queue.dealt(sample.make(sample.approved), context.settings.queues)
     # The last one moves the watermark; a batch without rows then writes what it has passed.
-    return rows + sample.closing(job, rows)[:1]
+    return rows + sample.closing(context.job, rows)[:1]
 
 
 def _outputs(

@@ -28,7 +28,7 @@ from ytstream.recovery.checkpoint_repair import path_of
 from ytstream.recovery.epoch import Epoch
 from ytstream.settings.job_settings import Settings
 
-from ..demo import demo_tables, sample_types
+from ..demo import demo_tables, row_queue, sample_types
 from ..demo.crash_scenario import drained
 from ..demo.demo_text import differences
 from ..demo.job_sample import Counted, Sample
@@ -89,8 +89,9 @@ class Stream:
         """Send these rows to one queue."""
         queue = self.settings.queues[position]
         tablets = int(self.client.get(f"{queue}/@tablet_count"))
-        demo_tables.produce(self.client, queue, rows, tablets)
-        self.sent += rows
+        plain = row_queue.bare(rows, self.settings.queues)
+        demo_tables.produce(self.client, queue, plain, tablets)
+        self.sent += row_queue.of(plain, queue, self.settings.queues)
 
     @property
     def tablets(self) -> Tablets:

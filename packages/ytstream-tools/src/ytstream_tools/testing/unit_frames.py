@@ -24,7 +24,7 @@ from ytstream.rejected import tagging
 from ytstream.schema.columns import Column, key_of
 from ytstream.spark.source import INNER_POSITION
 
-from ..demo import sample_types
+from ..demo import row_queue, sample_types
 from ..demo.demo_tables import compare
 from ..demo.job_sample import (
     REASON,
@@ -77,9 +77,10 @@ def events_frame(
         )
     # A test may send null where the queue would not take it.
     nullable = [replace(column, required=False) for column in context.job.queue_columns]
-    sample_types.verify("events_frame()", nullable, rows)
-    place = {"queue_id": context.settings.queues[0], "tablet_index": 0}
-    placed = ({**row, **place, "row_index": number} for number, row in enumerate(rows))
+    queues = context.settings.queues
+    sample_types.verify("events_frame()", nullable, row_queue.bare(rows, queues))
+    place = {"queue_id": queues[0], "tablet_index": 0}
+    placed = ({**place, **row, "row_index": number} for number, row in enumerate(rows))
     return _frame(spark, columns, placed)
 
 

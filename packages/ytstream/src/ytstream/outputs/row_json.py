@@ -2,19 +2,25 @@
 
 A column with bytes that are not UTF-8 is named in a list under "$base64", and each string in it is
 written in base64: {"$base64":["payload"],"id":"a","payload":"AP8fiw=="}. Strings of other columns
-are texts. JSON cannot hold a row whose JSON a table does not take. It then says so under a name
+are texts. A value of `any` is its YSON in base64, of which a replay makes the same bytes. For a
+person the values are in front as JSON: {"$json":{"payload":{"n":1}},"id":"a","payload":"e249MX0="}.
+
+JSON cannot hold a row whose JSON a table does not take. It then says so under a name
 that no column can have, and no row is made of it again.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
+from ..connector.compile_java import unavailable
+from ..connector.json_of import json_of
 from .balanced import balanced
 from .string_columns import each, has_string
 
@@ -22,6 +28,10 @@ INEXACT = "$inexact"
 """Why no row can be made of the JSON; absent where one can. No column's name begins with $."""
 BASE64 = "$base64"
 """The columns whose strings are in base64; absent where all strings are texts."""
+SHOWN = "$json"
+"""The values of `any` for a reader; ``read`` skips them."""
+_SHOWN_JSON = 10_000
+"""The most characters of such a value."""
 LONGEST = 16 * 1024**2
 """The longest value in a dynamic table (YTsaurus, client/table_client/public.h)."""
 BEGINNING = 1_000
@@ -55,6 +65,33 @@ def written(columns: StructType, *notes: Expression) -> Expression:
 
 def exact(columns: StructType, *notes: Expression) -> Expression:
     """Return the columns of a row as JSON of any length, behind the ``notes``."""
+    return _with_shown(columns, _exact(columns, *notes))
+
+
+def _with_shown(columns: StructType, text: Expression) -> Expression:
+    """Return the JSON of a row with its values of `any` for a reader, where there are some."""
+    names = [field.name for field in columns if field.dataType.typeName() == "yson"]
+    if not names or unavailable(SparkSession.active()):
+        return text
+    # concat() is null for a null value, and concat_ws() leaves nulls out.
+    values = F.concat_ws(",", *(F.concat(F.lit(f"{_quoted(n)}:"), _shown(n)) for n in names))
+    shown = F.concat(F.lit(f'{{"{SHOWN}":{{'), values, F.lit("},"))
+    # Of a row with such a value the text is not {}: something is behind the comma.
+    return F.when(values == "", text).otherwise(F.concat(shown, F.substring(text, 2, 2**31 - 1)))
+
+
+def _shown(name: str) -> Expression:
+    """Return a value of `any` as JSON; of a long one only its length."""
+    value = json_of(F.col(f"`{name}`"))
+    length = F.concat(F.lit('"'), F.length(value).cast("string"), F.lit(' characters of JSON"'))
+    return F.when(F.length(value) <= _SHOWN_JSON, value).otherwise(length)
+
+
+def _quoted(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)
+
+
+def _exact(columns: StructType, *notes: Expression) -> Expression:
     plain = _plain(columns)
     values = _values(plain)
     text = _as_json(values, *notes)

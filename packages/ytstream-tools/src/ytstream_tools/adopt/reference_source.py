@@ -1,0 +1,143 @@
+"""A reference table on a cluster: its columns, and its rows for the keys of the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from yt.wrapper.schema import TableSchema
+
+from ytstream.cluster.client import Client, facts
+from ytstream.job import JobContext
+from ytstream.schema.columns import Column, key_of, type_name
+from ytstream.text_table import counted
+
+from . import queue_source
+from .source_rows import Row, SourceRows, split
+
+_KEYS = 1_000
+"""Keys of one request."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A table that the job joins or looks up, as far as the sample needs it."""
+
+    name: str
+    """Its name in REFERENCES; empty for REFERENCE."""
+    path: str
+    columns: Sequence[Column]
+    """The key first, as the table has it."""
+    on: Mapping[str, str]
+    """Column of the key -> column of the queue."""
+    rows: Sequence[Row]
+    keys: int
+    """How many different keys the sample has."""
+
+    def __str__(self) -> str:
+        pairs = ", ".join(key if key == own else f"{key} = {own}" for key, own in self.on.items())
+        found = f"{counted(len(self.rows), 'row')} for {counted(self.keys, 'key')} of the sample"
+        return f"reference {self.path}: {found}, by {pairs}"
+
+
+def read_all(
+    context: JobContext, source: SourceRows, masked: Sequence[str] = ()
+) -> tuple[list[Reference], list[str]]:
+    """Return the job's references that are on the cluster, and why others are not among them.
+
+    ``masked`` are the columns that get other values in the sample, which no table has.
+    """
+    job, settings = context.job, context.settings
+    wanted: dict[str, tuple[str, Sequence[Column]]] = {
+        name: (path, job.lookup_columns[name])
+        for name, path in settings.references.items()
+        if name in job.lookup_columns
+    }
+    if settings.reference is not None:
+        wanted[""] = settings.reference, ()
+    found, notes = list[Reference](), list[str]()
+    for name, (path, columns) in wanted.items():
+        read_one = _read(context.client, name, path, columns, source)
+        if isinstance(read_one, str):
+            notes.append(f"reference {path}: {read_one}")
+        elif hidden := {*read_one.on.values()} & {*masked}:
+            said = (
+                f"MASK hides {', '.join(hidden)}, its key: its rows in sample/rows.py are made up"
+            )
+            notes.append(f"reference {path}: {said}")
+        else:
+            found.append(read_one)
+    return found, notes
+
+
+def _read(
+    client: Client, name: str, path: str, declared: Sequence[Column], source: SourceRows
+) -> Reference | str:
+    """Return the reference, or why it cannot be used. ``declared`` are the columns to read."""
+    known = facts(client, path, ("type", "dynamic", "schema", "tablet_state"))
+    if known is None:
+        return "there is no such table, so its rows in sample/rows.py are made up"
+    if not known.get("dynamic"):
+        return "it is not a dynamic table, so its rows in sample/rows.py are made up"
+    if known.get("tablet_state") not in ("mounted", "frozen"):
+        return f"it is {known.get('tablet_state')}, so its rows in sample/rows.py are made up"
+    columns = [*declared] or _columns(known["schema"])
+    on = _on(client, path, columns, source)
+    if on is None:
+        return "no column of the queue has its keys, so its rows in sample/rows.py are made up"
+    keys = _keys(on, source)
+    return Reference(name, path, columns, on, _looked_up(client, path, columns, keys), len(keys))
+
+
+def _columns(stored: Any) -> list[Column]:
+    """Return the columns that a job can read, the key first, as the table has them."""
+    keys = {
+        column.name
+        for column in TableSchema.from_yson_type(stored).columns
+        if column.sort_order is not None
+    }
+    kept, _ = split(queue_source.columns_of(stored))
+    return [Column(c.name, c.type, key=True) if c.name in keys else c for c in kept]
+
+
+def _on(
+    client: Client, path: str, columns: Sequence[Column], source: SourceRows
+) -> Mapping[str, str] | None:
+    """Return which columns of the queue have the key: by their names, else by what is found."""
+    key = key_of(columns)
+    own = {column.name: type_name(column.type) for column in source.columns}
+    if key and all(name in own for name in key):
+        return {name: name for name in key}
+    if len(key) != 1:
+        return None
+    (kind,) = (type_name(column.type) for column in columns if column.key)
+    hits = {
+        name: len(_looked_up(client, path, columns, _keys({key[0]: name}, source)))
+        for name, of_own in own.items()
+        if of_own == kind
+    }
+    best = max(hits, key=lambda name: hits[name], default=None)
+    return {key[0]: best} if best is not None and hits[best] else None
+
+
+def _keys(on: Mapping[str, str], source: SourceRows) -> list[Row]:
+    """Return the different keys of the sample; none with a null."""
+    found = (tuple(row[own] for own in on.values()) for row in source.rows)
+    whole = dict.fromkeys(values for values in found if None not in values)
+    return [dict(zip(on, values, strict=True)) for values in whole]
+
+
+def _looked_up(
+    client: Client, path: str, columns: Sequence[Column], keys: Sequence[Row]
+) -> list[Row]:
+    names = [column.name for column in columns]
+    return [
+        {name: row.get(name) for name in names}
+        for chunk in _chunks(keys)
+        for row in client.lookup_rows(path, chunk)
+    ]
+
+
+def _chunks(keys: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    yield from (keys[first : first + _KEYS] for first in range(0, len(keys), _KEYS))
