@@ -1,7 +1,8 @@
 """`python -m tools.prose [FILE ...]`: words that pages should not use, and crowded sentences.
 
 words.toml has the words. Code, in blocks and in a line, is not read. Without files: the pages that
-people read, and the questions of cookiecutter.json.
+people read, the questions of cookiecutter.json, and the texts in Python that a user's terminal may
+show.
 
 proselint and harper know no words of one's own; of what they found on these pages nothing was a
 mistake.
@@ -9,6 +10,7 @@ mistake.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import tomllib
@@ -27,6 +29,10 @@ PAGES = (
     "{{cookiecutter.project_slug}}/**/*.md",
     "cookiecutter.json",
 )
+MESSAGES = ("ytstream", "ytstream-tools", "ytstream-doctor")
+"""Python whose texts are messages. Those of the minicluster are a server's."""
+_REFUSED = "refused"
+"""Versions that `submit` did not take are "refused" in its history."""
 KEPT = ("CHANGELOG.md",)
 """History: what was once written stays."""
 _CODE = re.compile(r"^ *```.*?^ *```|``.+?``|`[^`\n]*`|\{%.*?%\}|\]\([^)\n]*\)", re.M | re.S)
@@ -70,13 +76,30 @@ def findings(file: str, text: str, wanted: Mapping[re.Pattern[str], str]) -> Ite
             yield Finding(file, _line(text, at), ";", "one semicolon in a paragraph is enough")
 
 
+def messages(file: str, text: str, wanted: Mapping[re.Pattern[str], str]) -> Iterator[Finding]:
+    """Yield the words in the texts of a module; its documentation is not shown."""
+    tree = ast.parse(text)
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or id(node) in docs:
+            continue
+        said = node.value if isinstance(node.value, str) and " " in node.value else ""
+        for pattern, better in wanted.items():
+            for found in pattern.finditer(_CODE.sub("", said)):
+                if not found[0].endswith(_REFUSED):
+                    yield Finding(file, node.lineno, found[0], better)
+
+
 def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
 def pages() -> list[Path]:
-    """Return the pages that people read."""
+    """Return the pages that people read, and the modules with messages."""
     found = {path for pattern in PAGES for path in ROOT.glob(pattern)}
+    found |= {
+        path for name in MESSAGES for path in (ROOT / "packages" / name / "src").rglob("*.py")
+    }
     return sorted(path for path in found if path.name not in KEPT)
 
 
@@ -86,7 +109,7 @@ def main(names: list[str]) -> int:
     found = [
         finding
         for path in (map(Path, names) if names else pages())
-        for finding in findings(
+        for finding in (messages if path.suffix == ".py" else findings)(
             str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path),
             path.read_text(encoding="utf-8"),
             wanted,

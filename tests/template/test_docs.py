@@ -59,6 +59,20 @@ def test_every_option_and_target_is_in_a_first_page() -> None:
     assert named == {*offered} - {"help", "setup"}
 
 
+@pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.stem)
+def test_each_target_that_a_page_names_exists(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:`|^)make ([a-z][a-z-]*)\b", text, re.MULTILINE))
+    assert named <= _targets()
+
+
+def _targets() -> set[str]:
+    makefiles = [ROOT / "Makefile", ROOT / "{{cookiecutter.project_slug}}/Makefile"]
+    makefiles += (ROOT / "templates/make").glob("*.mk")
+    texts = (makefile.read_text(encoding="utf-8") for makefile in makefiles)
+    return {target for text in texts for target in re.findall(r"^([a-z-]+):", text, re.MULTILINE)}
+
+
 def test_every_option_is_explained() -> None:
     options = (ROOT / "docs/options.md").read_text(encoding="utf-8")
     explained = {"spark_version", "ci", "license"}  # by their labels at the prompt

@@ -34,6 +34,12 @@ def test_code_and_good_prose_are_left_alone(text: str) -> None:
     assert _found(text) == []
 
 
+def test_messages_are_read_and_docstrings_are_not() -> None:
+    code = '"""A cure has to be."""\nprint("it has to be", f"a {cure} cure")\n'
+    found = [(one.line, one.found) for one in prose.messages("m.py", code, RULES)]
+    assert found == [(2, "has to be"), (2, "cure")]
+
+
 def test_a_paragraph_has_at_most_one_semicolon() -> None:
     assert _found("One; two\nthree; four.\n\n- one; two\n- one; two\n") == [(1, ";")]
 

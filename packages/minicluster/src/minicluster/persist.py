@@ -58,7 +58,7 @@ def load(cluster: Cluster, path: str) -> None:
     except OSError as error:
         raise generic(f"Cannot load the state: {error}") from None
     if not data.startswith(MAGIC):
-        raise generic(f"{path} is no state of this version of minicluster")
+        raise generic(f"{path} is not a state of this version of minicluster")
     try:
         loaded = _Unpickler(io.BytesIO(data[len(MAGIC) :])).load()
     except Exception as error:

@@ -72,7 +72,7 @@ def test_of_a_large_reference_come_the_keys_of_the_rows(context: JobContext) -> 
     context.client.mount_table(path, sync=True)
     context.client.insert_rows(path, [{"id": key, "seller": 1} for key in range(10)])
     other = replace(other, settings=replace(other.settings, references={"auctions": path}))
-    assert "its key column id is no column of the queue" in refusal(
+    assert "its key column id is not a column of the queue" in refusal(
         lambda: captured_references.of(other, ROWS, {}, print)
     )
 

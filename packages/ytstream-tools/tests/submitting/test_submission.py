@@ -805,7 +805,7 @@ def test_an_attempt_takes_the_lock_from_the_one_before(
     first.keep()
     ((_, owner, _),) = second.holders()
     assert "operation 1-2-3-4" in owner
-    assert "taken from a former attempt" in said[0]
+    assert "taken from a previous attempt" in said[0]
     second.release()
 
 

@@ -272,12 +272,12 @@ OWN = "give this job a {} of its own, or correct `ledger` in the configuration"
 FORMER = (
     "stop the job, run `migrate`, and start it again: it continues with its next row{}, rows "
     "written before stay as they are, and from then on a crash may repeat the rows of a batch\n"
-    "     or restore the former one: nothing has changed yet"
+    "     or restore the previous one: nothing has changed yet"
 )
 ANOTHER_OUTPUT = (
     "stop the job, run `migrate`, and start it again: it continues with its next row, and rows go "
     "to the new paths; those written before stay where they are, nothing is copied\n"
-    "     or restore the former one: nothing has changed yet"
+    "     or restore the previous one: nothing has changed yet"
 )
 PUT_BACK = "put it back, or run `migrate`, which leaves its further rows unread until it is back"
 JOINS = (
@@ -287,8 +287,8 @@ JOINS = (
     '     to begin with its next rows: start_from = "latest" in the configuration, and start; the '
     "state is kept, and these 6 rows are not read\n"
     "     to count all rows: `rewind earliest`, and start; the state is dropped, and the rows of "
-    "all queues that are left are read again: a result that has come out comes out again if its "
-    "rows are read again, and is twice in {output} then; one that was open comes out once"
+    "all queues that are left are read again: a result that was written is duplicated if "
+    "its rows are read again: it is twice in {output} then. One that was open is written once"
 )
 PARTITIONS = (
     "set shuffle_partitions=2 in job.py, or use `rewind`, which starts a new checkpoint with an "

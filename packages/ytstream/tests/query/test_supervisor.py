@@ -343,7 +343,7 @@ def test_a_batch_that_spark_has_not_finished_is_no_idle_end(
             return
 
     failed = SimpleNamespace(outcomes=outcomes, static_tables=MagicMock(), archives=None, disk=None)
-    with pytest.raises(RestartableError, match="ended by itself"):
+    with pytest.raises(RestartableError, match="ended unexpectedly"):
         runner._follow(cast(StreamingQuery, Query()), cast(Batch, failed))
     assert runner.is_idle is idle
 

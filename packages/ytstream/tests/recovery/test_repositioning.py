@@ -97,10 +97,10 @@ def _twice(driver: Driver) -> list[str]:
     output = driver.settings.output
     if driver.context.job.kind.is_stateful:
         return [
-            "a result that has come out comes out again if its rows are read again, and is twice "
-            f"in {output} then; one that was open comes out once"
+            "a result that was written is duplicated if its rows are read again: it is twice in "
+            f"{output} then. One that was open is written once"
         ]
-    return [f"what is read again comes out again: {output} will hold it twice"]
+    return [f"rows that are read again are duplicated in {output}"]
 
 
 def _everything(driver: Driver) -> tuple[Any, ...]:

@@ -113,7 +113,7 @@ def _index(items: Sequence[Any], step: str, path: str) -> int:
     try:
         index = int(step)
     except ValueError:
-        raise resolve(path, f'"{step}" is no list index') from None
+        raise resolve(path, f'"{step}" is not a list index') from None
     if not -len(items) <= index < len(items):
         raise resolve(path, f"Value has no child with index {index}")
     return index % len(items)

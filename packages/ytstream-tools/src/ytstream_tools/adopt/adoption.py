@@ -67,7 +67,7 @@ def starter_of(
     """Return what the files are made of. Raises JobError for a wrong name."""
     verify_known(without, source.columns, "WITHOUT")
     source = replace(source, rows=masks.masked(source.rows, source.columns, masked))
-    source = source.without(without, "left out by WITHOUT")
+    source = source.without(without, "WITHOUT names it")
     source = source.without(_of_position(job, source), "the job adds a column of this name")
     if not source.columns:
         raise JobError(
@@ -257,7 +257,7 @@ def show(console: Console, starter: Starter, files: Sequence[PlannedFile]) -> No
     if more := len(source.columns) - len(chosen):
         console.print(f"and {more} more column{'s' * (more > 1)}")
     for left in source.left_out:
-        console.print(f"left out: {left.name}, {left.type}: {left.why}", markup=False)
+        console.print(f"skipped: {left.name}, {left.type}: {left.why}", markup=False)
     for line in source.inferred:
         console.print(f"column {line}", markup=False, soft_wrap=True)
     for note in source.notes:

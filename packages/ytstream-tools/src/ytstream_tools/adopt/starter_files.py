@@ -226,7 +226,7 @@ class Starter:
 
     def _left_out(self) -> Iterator[str]:
         for column in self.source.left_out:
-            text = _plain(f"Left out: {column.name}, {column.type}: {column.why}.")
+            text = _plain(f"Skipped: {column.name}, {column.type}: {column.why}.")
             yield from textwrap.wrap(text, _WIDTH - 5, initial_indent="# ", subsequent_indent="# ")
 
     def output(self) -> str:
@@ -291,7 +291,7 @@ class Starter:
         about = (
             "replace its columns with those of yours"
             if self.joined is None
-            else f"columns of {_short(self.joined.path)}"
+            else f"its columns are those of\n#: {_short(self.joined.path)}"
         )
         return _REFERENCE.format(columns=_listed(map(_line, self.reference), 0), about=about)
 
@@ -662,7 +662,7 @@ class Starter:
         ``columns`` are those of REFERENCE in tables.py.
         """
         if self.joined is not None:
-            about = f"From {_short(self.joined.path)}, for the keys of the sample."
+            about = f"For the keys of the sample, from\n#: {_short(self.joined.path)}."
             return _REFERENCE_ROWS.format(about=about, rows=_saved(REFERENCE_FILE))
         if own not in (None, "[]"):
             return _REFERENCE_ROWS.format(about="As they were.", rows=own)

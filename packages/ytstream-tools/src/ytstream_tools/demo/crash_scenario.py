@@ -221,7 +221,7 @@ def _run_until_drained(here: CrashScenario, last: Sequence[SampleRow], goal: int
                     demo_tables.produce(client, queues[0], plain, tablets=1)
                 until(lambda: process.exit_code is not None or is_drained(), look, process)
         if process.exit_code is not None:
-            raise spoilt("the job ended by itself", process)
+            raise spoilt("the job ended unexpectedly", process)
         if process.stop() != 0:
             raise spoilt("the job did not stop gracefully", process)
 

@@ -34,7 +34,13 @@ Outputs = Mapping[str, list[dict[str, Any]]]
 
 
 class Computed:
-    """Compute the expected rows with the job itself: for ``Sample``, instead of expected.py."""
+    """Compute the expected rows with the job itself: for ``Sample``, instead of expected.py.
+
+    Args:
+        job: the declaration in job.py
+        reference: for a join, the rows that ``Sample`` gets as well, ``rows.REFERENCE``
+        references: for lookup(), the rows of each reference that ``Sample`` gets as well
+    """
 
     def __init__(
         self,

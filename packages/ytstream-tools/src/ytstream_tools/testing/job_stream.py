@@ -175,7 +175,7 @@ def wait(is_over: Callable[[], bool], query: StreamingQuery, *, may_end: bool = 
     while not is_over():
         if not (may_end or query.isActive):
             query.awaitTermination()  # raises what ended it
-            pytest.fail("the query ended by itself", pytrace=False)
+            pytest.fail("the query ended unexpectedly", pytrace=False)
         assert time.monotonic() < deadline, query.lastProgress
         time.sleep(0.1)
 

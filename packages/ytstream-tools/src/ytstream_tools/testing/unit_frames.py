@@ -262,7 +262,7 @@ def assert_outputs(
     if not wanted.get("output"):
         raise JobError(
             "the test compares no rows of 'output': expected() in sample/expected.py yields none",
-            "let rows() in sample/rows.py make rows of which some come out",
+            "let rows() in sample/rows.py make some rows that come out",
             code=ErrorCode.SAMPLE,
         )
     found = {
@@ -293,7 +293,7 @@ def assert_rows(
     if not wanted:
         raise JobError(
             "the test compares no rows",
-            "give it rows for which expected() has some",
+            "give it rows that expected() makes some of",
             code=ErrorCode.SAMPLE,
         )
     found = counted(output_rows(context, result, output), compared(context.job, output))

@@ -150,4 +150,4 @@ def _without_key(
             code=ErrorCode.REFERENCE,
         )
     nameless = sum(count for values, count in keys.items() if None in values)
-    return f", of which {nameless} have no key and match nothing" if nameless else ""
+    return f" ({nameless} of them have no key and match nothing)" if nameless else ""

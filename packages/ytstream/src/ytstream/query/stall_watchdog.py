@@ -169,7 +169,7 @@ class Watchdog:
         if seconds >= limit:
             raise StalledError(
                 f"{f'{rows} ' if rows else ''}{what}, and no batch and no task has ended for "
-                f"{seconds:.0f} s ({doing}); `stall_seconds` has to be longer than any task takes"
+                f"{seconds:.0f} s ({doing}); `stall_seconds` must be longer than any task takes"
             )
         if seconds < STALL_SECONDS + settings.trigger_seconds:
             return []

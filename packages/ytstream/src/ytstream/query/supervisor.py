@@ -296,7 +296,7 @@ class QueryRunner:
                 with explained_spark(f"batch {failed.name}: "):
                     raise failure
             self._await_end(query, batch)
-            raise RestartableError("the query ended by itself")
+            raise RestartableError("the query ended unexpectedly")
         batch.static_tables.publish(client, settings, math.inf)
 
     def _warn_of_pace(self, pace: Pace | None) -> None:

@@ -136,7 +136,7 @@ def verify_declaration(context: JobContext, head: Head) -> None:
                 f"{path}",
                 "stop the job, run `migrate`, and start it again: "
                 + _after_that(context, head, key)
-                + "\n     or restore the former one: nothing has changed yet",
+                + "\n     or restore the previous one: nothing has changed yet",
                 code=ErrorCode.JOB_CHANGED,
             )
     if (was := head.marker.get("totals", [])) != (now := mine.get("totals", [])):
@@ -145,7 +145,7 @@ def verify_declaration(context: JobContext, head: Head) -> None:
             f"aggregate= of tables.py is new, or gone, for {changed}, by the ledger {path}",
             "stop the job, run `migrate`, and start it again: it continues with its next row, and "
             "adds it to what the table has\n"
-            "     or restore the former tables.py and transform.py: nothing has changed yet",
+            "     or restore the previous tables.py and transform.py: nothing has changed yet",
             code=ErrorCode.JOB_CHANGED,
         )
     if gone := sorted({*head.queues} - {*context.settings.queues}):
@@ -199,7 +199,7 @@ def _before_that(outputs: list[str]) -> str:
         return ""
     return (
         f"\n     before that give {' and '.join(outputs)} new paths in [outputs] and run "
-        "`provision`: rows there are stored under their positions in the former queue, and new "
+        "`provision`: rows there are stored under their positions in the previous queue, and new "
         "rows replace those of the same positions (`rewind` with --overwrite lets them)"
     )
 

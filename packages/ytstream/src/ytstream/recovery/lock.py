@@ -63,7 +63,7 @@ class InstanceLock:
             while not self._try_lock(transaction):
                 for id_, owner, ping in self.holders():
                     if is_own(owner):
-                        say(f"the lock is taken from a former attempt of this operation: {owner}")
+                        say(f"the lock is taken from a previous attempt of this operation: {owner}")
                         self._abort(id_)
                     elif is_dead(self.process(id_)):
                         say(f"the lock is taken from {owner}, which has died")

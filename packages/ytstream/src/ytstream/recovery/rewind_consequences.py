@@ -97,8 +97,8 @@ def _twice(context: JobContext) -> list[str]:
         return []
     where = ", ".join(twice)
     if not job.kind.is_stateful:
-        return [f"what is read again comes out again: {where} will hold it twice"]
+        return [f"rows that are read again are duplicated in {where}"]
     return [
-        "a result that has come out comes out again if its rows are read again, and is twice in "
-        f"{where} then; one that was open comes out once"
+        "a result that was written is duplicated if its rows are read again: it is twice in "
+        f"{where} then. One that was open is written once"
     ]

@@ -54,7 +54,7 @@ def read(path: Path, before: tuple[Path, ...] = ()) -> MergedToml:
         return MergedToml(own, dict.fromkeys(_names(own), path))
     if not isinstance(other, str) or not other.endswith(".toml"):
         raise JobError(
-            f"{path}: {EXTENDS} = {other!r}: wanted a file beside it",
+            f"{path}: {EXTENDS} = {other!r}: wanted a file next to it",
             f'write it as {EXTENDS} = "production.toml"; nothing was started',
             code=ErrorCode.CONFIG,
         )
