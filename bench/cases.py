@@ -21,8 +21,8 @@ WAYS: Mapping[str, str] = {
     PLAIN: "the same job without it",
     NOOP: "the transformation from memory to nothing",
 }
-#: How people read the name of a variant; the stored results have the short one.
 TITLES: Mapping[str, str] = {LISTING: "SPYT's example"}
+"""How people read the name of a variant; the stored results have the short one."""
 
 REJECTS, OUTPUTS, STATIC = "rejects", "outputs", "static"
 """What a case may add to the example job."""

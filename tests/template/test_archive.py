@@ -19,8 +19,8 @@ from ytstream_tools.demo.job_process import environment
 
 ROWS = 200
 PATIENCE_SECONDS = 300
-#: A data file of the package, as docs and messages say to read it.
 _READ = 'int(files(__package__ or "").joinpath("rate.txt").read_text())'
+"""A data file of the package, as docs and messages say to read it."""
 _ARCHIVE = (
     "from pathlib import Path; from ytstream.declaration.archive import archive\n"
     'archive("bids_stream", Path("dist"))'

@@ -12,8 +12,8 @@ import pytest
 from tests.support import browser
 from tests.support.project import ROOT
 
-#: A terminal's bar is drawn in two parts that touch.
 _OVERLAPPING = {"demo.svg"}
+"""A terminal's bar is drawn in two parts that touch."""
 PICTURES = sorted(path for path in (ROOT / "docs").rglob("*.svg") if path.name not in _OVERLAPPING)
 
 

@@ -9,9 +9,11 @@ from xml.sax.saxutils import escape
 from tests.faults.sweep.counts import GROUPS, Cell
 
 _TOP, _WIDTH, _HEIGHT = 126, 66, 30
-#: Room for a letter, and for the end of the last heading. DejaVu Sans, the font of a plain Linux,
-#: is wider than most others.
 _LETTER, _RIGHT = 7.2, 64
+"""Room for a letter, and for the end of the last heading.
+
+DejaVu Sans, the font of a plain Linux, is wider than most others.
+"""
 _STYLE = """
   text { font: 12px system-ui, sans-serif; fill: #1f2328 }
   .title { font-size: 15px; font-weight: 600 }

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from yt.wrapper import TablePath
 from yt.wrapper.schema import TableSchema
 
 from ytstream.cluster.client import Client, facts
 from ytstream.job import JobContext
+from ytstream.query.reference_table import unread
 from ytstream.schema.columns import Column, key_of, type_name
 from ytstream.text_table import counted
 
@@ -18,6 +20,8 @@ from .source_rows import Row, SourceRows, split
 
 _KEYS = 1_000
 """Keys of one request."""
+_MOST = 100_000
+"""Rows of a static table that are read: a larger one is not joined either."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,28 @@ class Reference:
         pairs = ", ".join(key if key == own else f"{key} = {own}" for key, own in self.on.items())
         found = f"{counted(len(self.rows), 'row')} for {counted(self.keys, 'key')} of the sample"
         return f"reference {self.path}: {found}, by {pairs}"
+
+
+@dataclass(frozen=True)
+class _Table:
+    client: Client
+    path: str
+    columns: Sequence[Column]
+    is_dynamic: bool
+
+    def rows(self, keys: Sequence[Row]) -> list[Row]:
+        """Return the rows of these keys."""
+        names = [column.name for column in self.columns]
+        if self.is_dynamic:
+            found = [
+                row for part in _chunks(keys) for row in self.client.lookup_rows(self.path, part)
+            ]
+            return [{name: row.get(name) for name in names} for row in found]
+        key = key_of(self.columns)
+        wanted = {tuple(row[name] for name in key) for row in keys}
+        part = TablePath(self.path, columns=names, start_index=0, end_index=_MOST)
+        read = ({name: row.get(name) for name in names} for row in self.client.read_table(part))
+        return [row for row in read if tuple(row[name] for name in key) in wanted]
 
 
 def read_all(
@@ -78,16 +104,15 @@ def _read(
     known = facts(client, path, ("type", "dynamic", "schema", "tablet_state"))
     if known is None:
         return "there is no such table, so its rows in sample/rows.py are made up"
-    if not known.get("dynamic"):
-        return "it is not a dynamic table, so its rows in sample/rows.py are made up"
-    if known.get("tablet_state") not in ("mounted", "frozen"):
+    if known.get("dynamic") and known.get("tablet_state") not in ("mounted", "frozen"):
         return f"it is {known.get('tablet_state')}, so its rows in sample/rows.py are made up"
     columns = [*declared] or _columns(known["schema"])
-    on = _on(client, path, columns, source)
+    table = _Table(client, path, columns, is_dynamic=bool(known.get("dynamic")))
+    on = _on(table, source)
     if on is None:
         return "no column of the queue has its keys, so its rows in sample/rows.py are made up"
     keys = _keys(on, source)
-    return Reference(name, path, columns, on, _looked_up(client, path, columns, keys), len(keys))
+    return Reference(name, path, columns, on, table.rows(keys), len(keys))
 
 
 def _columns(stored: Any) -> list[Column]:
@@ -98,22 +123,21 @@ def _columns(stored: Any) -> list[Column]:
         if column.sort_order is not None
     }
     kept, _ = split(queue_source.columns_of(stored))
-    return [Column(c.name, c.type, key=True) if c.name in keys else c for c in kept]
+    joined = [column for column in kept if column.name in keys or not unread([column])]
+    return [Column(c.name, c.type, key=True) if c.name in keys else c for c in joined]
 
 
-def _on(
-    client: Client, path: str, columns: Sequence[Column], source: SourceRows
-) -> Mapping[str, str] | None:
+def _on(table: _Table, source: SourceRows) -> Mapping[str, str] | None:
     """Return which columns of the queue have the key: by their names, else by what is found."""
-    key = key_of(columns)
+    key = key_of(table.columns)
     own = {column.name: type_name(column.type) for column in source.columns}
     if key and all(name in own for name in key):
         return {name: name for name in key}
     if len(key) != 1:
         return None
-    (kind,) = (type_name(column.type) for column in columns if column.key)
+    (kind,) = (type_name(column.type) for column in table.columns if column.key)
     hits = {
-        name: len(_looked_up(client, path, columns, _keys({key[0]: name}, source)))
+        name: len(table.rows(_keys({key[0]: name}, source)))
         for name, of_own in own.items()
         if of_own == kind
     }
@@ -126,17 +150,6 @@ def _keys(on: Mapping[str, str], source: SourceRows) -> list[Row]:
     found = (tuple(row[own] for own in on.values()) for row in source.rows)
     whole = dict.fromkeys(values for values in found if None not in values)
     return [dict(zip(on, values, strict=True)) for values in whole]
-
-
-def _looked_up(
-    client: Client, path: str, columns: Sequence[Column], keys: Sequence[Row]
-) -> list[Row]:
-    names = [column.name for column in columns]
-    return [
-        {name: row.get(name) for name in names}
-        for chunk in _chunks(keys)
-        for row in client.lookup_rows(path, chunk)
-    ]
 
 
 def _chunks(keys: Sequence[Row]) -> Iterator[Sequence[Row]]:

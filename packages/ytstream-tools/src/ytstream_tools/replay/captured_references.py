@@ -74,7 +74,8 @@ def _rows(
     if missing := [column for column in key if column not in known]:
         raise JobError(
             f"the reference {name} has more than {most} rows, and its key column "
-            f"{', '.join(missing)} is not a column of the queue, so nobody can tell which are needed",
+            f"{', '.join(missing)} is not a column of the queue, so nobody can tell which rows it "
+            "needs",
             "raise reference_rows in job.py above the size of the table for this command",
             code=ErrorCode.REFERENCE,
         )
