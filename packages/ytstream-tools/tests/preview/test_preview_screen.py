@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import io
+import sys
+from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
+from yt.yson import YsonUint64
 
 from tests.support.examples import example
 from ytstream import Column
-from ytstream.job import REJECTED
+from ytstream.job import REJECTED, JobContext
+from ytstream.spark import session
+from ytstream_tools.commands import approve, preview
+from ytstream_tools.demo import any_json
 from ytstream_tools.demo.job_sample import REASON
-from ytstream_tools.preview import preview_screen
+from ytstream_tools.preview import preview_screen, quick_session
+from ytstream_tools.testing import computed_outputs
 
 EXAMPLE = example("transactional", "map", rejects=True)
 
@@ -48,3 +59,43 @@ def test_it_says_what_each_condition_has_met_and_how_to_get_some() -> None:
     assert any("TAKE=spread" in line for line in lines)
     both = [{**row, REASON: reason} for reason in (first, second)]
     assert not any("TAKE=spread" in line for line in _shown(100, 2, {REJECTED: both}))
+
+
+def test_a_value_of_any_is_shown_as_json() -> None:
+    value = {"user": {"name": "Żółw"}, "n": YsonUint64(5), "b": b"\xff", "none": None}
+    job = replace(EXAMPLE.job, queue=[Column("payload", "any")])
+    console = Console(file=io.StringIO(), width=120, record=True)
+    console.print(preview_screen.screen(console, job, [{"payload": value}], {}, 20, 1.0))
+    wanted = '{"user":{"name":"Żółw"},"n":5,"b":{"$bytes":"/w=="},"none":null}'
+    assert wanted[:25] in console.export_text()
+    assert any_json.text(value) == wanted
+
+
+def _run_of(found: Callable[..., Any] | None) -> Callable[..., Any]:
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("command", ["preview", "approve"])
+def test_a_person_who_waits_gets_a_jvm_that_is_soon_ready(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, shown = list[str](), Namespace(watch=False, rows=20)
+
+    def opened(_: JobContext, java: str) -> None:
+        given.append(java)
+        raise InterruptedError
+
+    monkeypatch.setitem(sys.modules, "sample", ModuleType("sample"))
+    monkeypatch.setattr("sample.SAMPLE", EXAMPLE.sample, raising=False)
+    monkeypatch.setattr(session, "opened", opened)
+    monkeypatch.setattr(computed_outputs, "unconnected", lambda _: None)
+    monkeypatch.setattr(quick_session, "context_of", lambda _: None)
+    context: Any = SimpleNamespace(job=EXAMPLE.job)
+    runs: dict[str, Callable[[], Any]] = {
+        "preview": partial(_run_of(preview.COMMAND.without_cluster), context, shown),
+        "approve": partial(_run_of(approve.COMMAND.offline), EXAMPLE.job, None, Path()),
+    }
+    with pytest.raises(InterruptedError):
+        runs[command]()
+    assert given == [session.QUICK]

@@ -18,7 +18,7 @@ def _offline(job: Job, _: Settings, __: Path) -> int:
     from ..testing.computed_outputs import unconnected
 
     context = unconnected(job)
-    with session.opened(context) as spark:
+    with session.opened(context, session.QUICK) as spark:
         print(*approved_outputs.approve(spark, context, SAMPLE), sep="\n")
     print("`git diff sample/expected` shows what has changed; `make test` compares from now on")
     return 0

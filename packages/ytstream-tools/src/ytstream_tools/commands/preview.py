@@ -23,7 +23,8 @@ def _without_cluster(context: JobContext, given: argparse.Namespace) -> int:
     job, console = context.job, Console()
     # Ctrl-C is how a person ends the watching.
     until_interrupted = suppress(KeyboardInterrupt) if given.watch else nullcontext()
-    with until_interrupted, session.opened(quick_session.context_of(job)) as spark:
+    context = quick_session.context_of(job)
+    with until_interrupted, session.opened(context, session.QUICK) as spark:
         quick_session.configure(spark)
         if given.watch:
             live_preview.watch(spark, root_of(job.package), job.package, console, given.rows)

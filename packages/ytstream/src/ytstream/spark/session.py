@@ -37,11 +37,19 @@ CLOSE_SECONDS = 30.0
 ZONE = "UTC"
 """The zone of the session and of Python (job_rules.toml): results do not depend on the machine's.
 """
+QUICK = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+"""For a JVM that computes a few rows for somebody who waits: it has no use for its second compiler,
+for a collector with threads of its own, or for verifying the classes of released jars."""
 STARTING = f"ytstream {__version__}: starting Spark with SPYT (10 to 20 s)"
 
 
-def open_session(context: JobContext) -> SparkSession:
+def open_session(context: JobContext, java: str = spark_conf.COLLECTOR) -> SparkSession:
     """Start (or, under spark-submit, join) the JVM with SPYT in it, and verify it.
+
+    ``java`` has the options of a JVM that is started.
 
     Raises JobError when Java, SPYT, its patch, a setting or a Python package that the job needs is
     missing or too old.
@@ -52,7 +60,7 @@ def open_session(context: JobContext) -> SparkSession:
     local = "PYSPARK_GATEWAY_PORT" not in os.environ
     if local:
         require_java()
-        _prepare_local_environment(context.settings)
+        _prepare_local_environment(context.settings, java)
     # It logs the whole trace of a batch that fails; the supervisor says why in one line.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.appName(context.job.name)
@@ -77,10 +85,10 @@ def open_session(context: JobContext) -> SparkSession:
 
 
 @contextmanager
-def opened(context: JobContext) -> Iterator[SparkSession]:
+def opened(context: JobContext, java: str = spark_conf.COLLECTOR) -> Iterator[SparkSession]:
     """Give a session to a command, with Spark's errors explained."""
     print(STARTING, flush=True)
-    spark = open_session(context)
+    spark = open_session(context, java)
     try:
         with ended_by_interrupt(), explained_spark():
             yield spark
@@ -182,7 +190,7 @@ def folders_of_sources() -> list[str]:
     ]
 
 
-def _prepare_local_environment(settings: Settings) -> None:
+def _prepare_local_environment(settings: Settings, java: str = spark_conf.COLLECTOR) -> None:
     """Set the variables that the JVM's start script reads."""
     spyt, pyspark = find_spec("spyt"), find_spec("pyspark")
     if not (spyt and spyt.origin and pyspark and pyspark.origin):
@@ -206,11 +214,10 @@ def _prepare_local_environment(settings: Settings) -> None:
         "YT_TOKEN": given,
         "YT_SECURE_VAULT_YT_TOKEN": given,
     }
-    options = spark_conf.COLLECTOR
     if name := os_user.missing_name():
         ours["SPARK_USER"] = name
-        options = f"'{options} {os_user.java_options(name)}'"
-    local = f"--driver-java-options {options} --master local[2] pyspark-shell"
+        java = f"{java} {os_user.java_options(name)}"
+    local = f"--driver-java-options '{java}' --master local[2] pyspark-shell"
     environment.prepare_spark(os.environ, ours, local)
     # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/. In the
     # archive of a cluster this is not a file, which log4j would call an error.
