@@ -366,10 +366,10 @@ class Starter:
         )
 
     def _join(self) -> str:
-        key = next(column for column in self.reference if column.key)
         others = [column for column in self.reference if not column.key]
         added = [self._joined_name(column.name) for column in others]
         names = [*(column.name for column in self.passing), *added]
+        keys = ", ".join(self._joined_by.values())
         reference, by = self._renamed(dict(zip((c.name for c in others), added, strict=True)))
         rows = "events"
         if self.parts:
@@ -381,18 +381,23 @@ class Starter:
             constants=f"\n{self._hints()}\n{self._schemas()}",
             reject=self._harmless(),
             frames=f"{_EVENTS}, reference: DataFrame",
-            doc=f"One row in, one row out, with the {_short(what)} of its {_short(key.name)}.",
+            doc=f"One row in, one row out, with the {_short(what)} of its {_short(keys)}.",
             body=_indented(
                 f'return {rows}.join(F.broadcast({reference}), {by}, "left").select(\n'
                 f"    {', '.join(map(_quoted, names))}\n)"
             ),
         )
 
+    @property
+    def _joined_by(self) -> dict[str, str]:
+        """The columns of the reference's key -> those of the rows."""
+        if self.joined is not None:
+            return dict(self.joined.on)
+        return {column.name: column.name for column in self.reference if column.key}
+
     def _renamed(self, added: dict[str, str]) -> tuple[str, str]:
         """Return the reference with the queue's names for its key, and what to join by."""
-        on = self.joined.on if self.joined is not None else {self.reference[0].name: ""}
-        names = {key: own or key for key, own in on.items()} | added
-        by = [own or key for key, own in on.items()]
+        names, by = {**self._joined_by, **added}, [*self._joined_by.values()]
         listed = _quoted(by[0]) if len(by) == 1 else f"[{', '.join(map(_quoted, by))}]"
         if all(name == other for name, other in names.items()):
             return "reference", listed
@@ -667,7 +672,9 @@ class Starter:
         if own not in (None, "[]"):
             return _REFERENCE_ROWS.format(about="As they were.", rows=own)
         keys = [column.name for column in columns if column.key]
-        if len(keys) != 1 or keys[0] not in {column.name for column in self.source.columns}:
+        known = {column.name for column in self.source.columns}
+        part = next((part for part in self.parts if [part.column.name] == keys), None)
+        if part is None and (len(keys) != 1 or keys[0] not in known):
             about = "There are none yet: write some that the sample can join."
             return _REFERENCE_ROWS.format(about=about, rows="[]")
         others = ", ".join(
@@ -675,7 +682,11 @@ class Starter:
         )
         about = "Made up, one for each key of the sample: write your own."
         row = f"{{{_quoted(keys[0])}: key, {others}}}"
-        rows = f"[{row} for key in SAVED.values({_quoted(keys[0])})]"
+        values = f"SAVED.values({_quoted(keys[0])})"
+        if part is not None:
+            found = dict.fromkeys(part.value(row) for row in self.source.rows)
+            values = repr([value for value in found if value is not None])
+        rows = f"[{row} for key in {values}]"
         return _REFERENCE_ROWS.format(about=about, rows=rows)
 
     @property

@@ -38,7 +38,7 @@ ZONE = "UTC"
 """The zone of the session and of Python (job_rules.toml): results do not depend on the machine's.
 """
 QUICK = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-XX:TieredStopAtLevel=1 -XX:-UseParallelGC -XX:+UseSerialGC "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
 """For a JVM that computes a few rows for somebody who waits: it has no use for its second compiler,
