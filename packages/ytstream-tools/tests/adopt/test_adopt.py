@@ -50,6 +50,7 @@ from ytstream_tools.adopt.reference_source import Reference
 from ytstream_tools.adopt.source_rows import SourceRows
 from ytstream_tools.demo import sample_types, yson_rows
 from ytstream_tools.demo.saved_rows import SavedRows
+from ytstream_tools.testing.computed_outputs import unconnected, unstreamed_outputs_of
 
 START = 1_704_067_200_000_000
 
@@ -354,6 +355,25 @@ def test_a_queue_of_objects_is_taken_apart(tmp_path: Path, processing: str) -> N
         "aggregate": {"author_name": "utf8", "rows": "int64"},
     }
     assert found == wanted[processing]
+
+
+@pytest.mark.spark
+def test_the_first_transform_of_objects_gives_their_values(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = generate(tmp_path)
+    _adopt(project, SourceRows("commits", PAYLOAD, [], _payloads(40)))
+    monkeypatch.syspath_prepend(project)
+    monkeypatch.syspath_prepend(project / "src")
+    rows = [*_payloads(3), {"payload": {"size": 1}}, {"payload": None}]
+    with _fresh_imports():
+        made = unstreamed_outputs_of(spark, unconnected(_job_of_project()), rows)
+    assert [row["$reason"] for row in made["rejected"]] == ["without sha"] * 2
+    assert made["output"][2] == {
+        "sha": "c2", "author_name": "eve", "author_odd_key": 2, "size": 0.5, "title": "ж",
+        "files": '["a"]', "late": None,
+    }  # fmt: skip
+    assert made["output"][0]["title"] == "0"
 
 
 def test_fields_that_are_not_the_same_thing_are_left_as_they_are() -> None:

@@ -11,13 +11,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.examples import example
-from tests.support.helpers import ContextOf, fails_with
+from tests.support.helpers import ContextOf, adopt, fails_with
+from ytstream import Column
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.provisioning import job_objects
 from ytstream_tools.demo import row_queue, yson_rows
 from ytstream_tools.demo.job_sample import compared, counted, is_rejected
 from ytstream_tools.preview.quick_session import static_deduplication
 from ytstream_tools.testing import approved_outputs
 from ytstream_tools.testing.computed_outputs import outputs_of, unstreamed_outputs_of
+from ytstream_tools.testing.job_stream import Stream
 
 
 @pytest.mark.spark
@@ -48,6 +51,32 @@ def test_rows_of_several_queues_know_their_queue_and_those_of_one_do_not() -> No
     assert row_queue.bare(dealt, queues) == rows
     own = [{"queue_id": "a column of the queue"}]
     assert row_queue.bare(row_queue.of(own, "//a", ["//a"]), ["//a"]) == own
+
+
+@pytest.mark.spark
+def test_an_output_with_the_queues_path_is_expected_as_it_is_written(
+    context_of: ContextOf, spark: SparkSession
+) -> None:
+    """Approved outputs and the test on a minicluster would contradict each other otherwise."""
+    context = context_of("transactional", "map", 2)
+    columns = [Column("queue_id", "utf8"), Column("event_id", "utf8", required=True)]
+    names = [column.name for column in columns]
+    job = replace(
+        context.job, outputs={"output": columns}, transform=lambda events: events.select(*names)
+    )
+    context = replace(context, job=job)
+    job_objects.provision(context)
+    adopt(spark, context)
+
+    def expected(rows: Sequence[Any]) -> Sequence[Any]:
+        return unstreamed_outputs_of(spark, context, rows)["output"]
+
+    sample = replace(example("transactional", "map", 2).sample, expected=expected)
+    stream = Stream(context, sample, spark)
+    stream.send(40)
+    stream.drain()
+    assert stream.is_exact()
+    assert {row[0] for row in stream.found()} == {*context.settings.queues}
 
 
 @pytest.mark.spark
