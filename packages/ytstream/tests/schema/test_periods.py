@@ -100,7 +100,7 @@ def test_tables_are_made_in_order() -> None:
 @pytest.mark.parametrize(
     ("archive", "said"),
     [
-        (Hourly(), "by is left out"),
+        (Hourly(), "by is missing"),
         (Hourly(7), "by=7: wanted the name of a column"),  # type: ignore[arg-type]
         (Hourly("t", late="drop"), "late='drop': wanted"),
         (Hourly("t", keep=30), "keep=30: wanted minutes(...) or days(...)"),  # type: ignore[arg-type]

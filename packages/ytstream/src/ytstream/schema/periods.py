@@ -163,7 +163,7 @@ def problems(archive: Archive) -> Iterable[str]:
             return
     if archive.by is None:
         yield (
-            "by is left out, and rows cannot be kept by their arrival: name a column of the output "
+            "by is missing, and rows cannot be kept by their arrival: name a column of the output "
             "with a time"
         )
     elif not isinstance(archive.by, str):
