@@ -171,8 +171,8 @@ def verify(rows: DataFrame, name: str) -> None:
     found = [field.name for field in rows.schema if field.dataType.typeName() in _SPYTS]
     if found and rows.sparkSession.version < "4":
         raise JobError(
-            f"newest() of {name!r} gets columns of SPYT's own types ({', '.join(found)}), of which "
-            f"Spark {rows.sparkSession.version} cannot find the greatest",
+            f"newest() of {name!r} gets columns of SPYT's own types ({', '.join(found)}), and "
+            f"Spark {rows.sparkSession.version} cannot find the greatest of their values",
             "use Spark 4, cast them, or write a function; nothing was started",
             code=ErrorCode.TABLES,
         )
