@@ -187,7 +187,7 @@ def test_a_query_that_spark_cannot_stop_does_not_hide_why_it_has_to_end(
         "pipeline",
         SimpleNamespace(
             flow_of=lambda *_: SimpleNamespace(untraceable=""),
-            start=lambda *_: (query, MagicMock(pace=None)),
+            start=lambda *_, **__: (query, MagicMock(pace=None)),
         ),
     )
     monkeypatch.setattr(QueryRunner, "read_reference", lambda _: None)
@@ -212,11 +212,11 @@ def test_what_a_start_skips_is_a_warning(
         monkeypatch.setattr(supervisor, name, MagicMock())
     started = SimpleNamespace(
         flow_of=lambda *_: SimpleNamespace(untraceable=""),
-        start=lambda *_: (MagicMock(), MagicMock()),
+        start=lambda *_, **__: (MagicMock(), MagicMock()),
     )
     monkeypatch.setattr(supervisor, "pipeline", started)
     plan = StartPlan([], Head(), ("first read",), ("2 rows were trimmed",))
-    begun = SimpleNamespace(claim=lambda *_: runner.epoch, start=lambda *_: plan)
+    begun = SimpleNamespace(claim=lambda *_: runner.epoch, start=lambda *_, **__: plan)
     monkeypatch.setattr(supervisor, "start", begun)
     monkeypatch.setattr(supervisor, "choose_connector", MagicMock())
     for name in ("read_reference", "_follow"):
@@ -247,8 +247,8 @@ def test_the_next_query_begins_where_the_last_one_was(
     context = replace(context, settings=replace(context.settings, batch_seconds=5.0))
     runner = QueryRunner(context, *nothing, StopSignal())
 
-    def start(*given: Any) -> tuple[Any, Any]:
-        began.append(given[-1])
+    def start(*_: Any, rows_at_first: int, **__: Any) -> tuple[Any, Any]:
+        began.append(rows_at_first)
         return MagicMock(isActive=False), MagicMock(pace=paces.first(5.0, 10**6, 8_000))
 
     def follow(*_: object) -> None:
@@ -262,7 +262,7 @@ def test_the_next_query_begins_where_the_last_one_was(
         supervisor, "pipeline", SimpleNamespace(flow_of=lambda *_: flow, start=start)
     )
     begun = StartPlan([], Head(), (), ())
-    steps = SimpleNamespace(claim=lambda *_: runner.epoch, start=lambda *_: begun)
+    steps = SimpleNamespace(claim=lambda *_: runner.epoch, start=lambda *_, **__: begun)
     monkeypatch.setattr(supervisor, "start", steps)
     last = [{"state": {"limit": 3_000}}]
     monkeypatch.setattr(batch_history, "newest", lambda *_: last)

@@ -210,6 +210,7 @@ def start(
     context: JobContext,
     tablets: Tablets,
     epoch: Epoch,
+    *,
     refused: TabletOverflow | None = None,
     stop: StopSignal | None = None,
     rows_at_first: int = 0,

@@ -195,9 +195,15 @@ class QueryRunner:
             warn(flow.of_late_rows)
         rows = self.rows_at_first or self._rows_of_last_batch(begun.head)
         query, batch = pipeline.start(
-            flow, self.context, self.tablets, self.epoch, refused, self.stop, rows,
-            partial(own_transaction, self.impatient, settings.consumer),
-        )  # fmt: skip
+            flow,
+            self.context,
+            self.tablets,
+            self.epoch,
+            refused=refused,
+            stop=self.stop,
+            rows_at_first=rows,
+            lock=partial(own_transaction, self.impatient, settings.consumer),
+        )
         try:
             self._follow(query, batch)
         finally:
