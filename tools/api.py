@@ -57,6 +57,11 @@ REJECTED = """\
 
 The columns of the output `rejected`, for `OUTPUTS` in `tables.py`: `"rejected": REJECTED`. The key
 columns are the position of the row in its queue. With several queues, `queue_id` comes first."""
+DELETED = """\
+## `DELETED`
+
+The name of a boolean column that a function of `MERGE` may return: where it is true, the row leaves
+the table. [Tables that change](merge.md#a-function) has an example."""
 ERRORS = """\
 Raise it in your own code to end the job with a message: `raise JobError("the feed is closed")`.
 [Log messages](log.md#codes) says where you find the code of an error."""
@@ -110,6 +115,7 @@ def page() -> str:
             RUNTIME / "schema/periods.py", ["Hourly", "Daily", "Every", "days", "minutes"], "##"
         ),
         *_functions(RUNTIME / "schema/changes.py", ["newest"], "##"),
+        DELETED,
         f"## `JobError`\n\n{_error(errors, 'JobError')}\n\n{ERRORS}",
         f"### Error codes\n\n{_codes()}",
         f"## `RestartableError`\n\n{_error(errors, 'RestartableError')}",

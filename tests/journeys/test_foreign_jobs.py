@@ -48,6 +48,7 @@ JOBS = (
     Foreign("penguins", "join", "at_least_once", SPARK, *PENGUINS),
     Foreign("penguins", "deduplicate", "at_least_once", SPARK, *PENGUINS),
     Foreign("quakes", "aggregate", "transactional", OLDEST, *QUAKES),
+    Foreign("quakes", "merge", "transactional", SPARK, *QUAKES),
     Foreign("quakes", "sessions", "transactional", SPARK, *QUAKES),
 )
 

@@ -73,7 +73,7 @@ RAN = {
     "::test_the_command_asks_for_the_rights_alone",
     r"python -m <package> rehearse .*": f"{TOOLS}/replay/test_rehearsal.py"
     "::test_the_command_says_by_its_exit_code_whether_outputs_are_equal",
-    r"python -m <package> capture .*": f"{TOOLS}/replay/test_batch_capture.py"
+    r"(PYTHONPATH=src:\. )?python -m <package> capture .*": f"{TOOLS}/replay/test_batch_capture.py"
     "::test_the_command_saves_a_batch",
     r"python -m <package> complete-until .*": f"{YTSTREAM}/recovery/test_completeness.py"
     "::test_the_command_prints_it_and_nothing_else",
@@ -117,7 +117,7 @@ _TARGETS = f"{HERE}::test_a_target_of_a_page_is_there_with_its_words"
 _TOO_LONG = "a test of all tests, or minutes: CI calls it, and the pieces have tests of their own"
 PROJECTS = (
     r"make (provision rows status|tables|run|stop|submit(?: REPLACE=1)?|logs FOLLOW=1|rewind .*"
-    r"|provision rows CONFIG=.*|lint test demo|adopt .*|preview( .*)?|approve"
+    r"|provision rows CONFIG=.*|lint test demo|adopt .*|preview( .*)?|approve( provision)?"
     r"|(provision|check|migrate|stop|status|run|reference) +CONFIG.*)"
 )
 OURS = (

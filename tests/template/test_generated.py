@@ -31,7 +31,7 @@ KEYS = """
     on_data_loss trigger_seconds batch_seconds stall_seconds max_rows_per_partition dyn_batch_size
     account connector tablet_cell_bundle medium output_retention pool proxy_role spyt_version accept
     runbook_url spark reject_limit late_limit references reference_cache_mb state_store reference
-    reference_refresh open_periods
+    reference_refresh open_periods deleted_keep
 """
 CONFIG_KEYS = set(KEYS.split())
 JOIN_KEYS = {"reference", "reference_refresh"}

@@ -26,7 +26,8 @@ OFFERED = {
         "help", "setup", "demo", "real", "test", "adopt", "approve", "preview", "lint", "format",
         "lock", "tables", "confs", "rows",
         "provision", "check", "run", "stop", "drain", "submit", "logs", "status", "why", "metrics",
-        "page", "rewind", "migrate", "replay-rejected", "reference", "ops", "outdated",
+        "page", "rewind", "migrate", "replay-rejected", "reference", "seal", "ops",
+        "outdated",
     ],
 }  # fmt: skip
 

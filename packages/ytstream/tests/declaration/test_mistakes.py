@@ -539,7 +539,7 @@ def test_a_job_is_stopped_though_a_queue_is_not_mounted(
 def test_check_says_that_it_starts_spark(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: JobContext) -> None:
+    def refuse(*_: object) -> None:
         raise JobError("no Spark")
 
     assert run("provision") == 0

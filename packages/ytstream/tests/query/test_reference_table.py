@@ -109,7 +109,7 @@ def test_a_row_without_a_key_is_said_and_does_no_harm(
     stream.client.insert_rows(_path(stream), [{"auction": None, "category": "no auction's"}])
     with caplog.at_level("INFO", "job"):
         assert _read(stream).count() == len(stream.sample.reference) + 1
-    assert "of which 1 have no key" in caplog.text
+    assert "(1 of them have no key" in caplog.text
 
 
 def test_a_key_that_repeats_is_refused(stream: Stream) -> None:

@@ -123,7 +123,7 @@ def test_a_command_names_the_jvm_that_ended_under_it(monkeypatch: pytest.MonkeyP
     def refuse() -> None:
         raise ConnectionRefusedError("no")
 
-    monkeypatch.setattr(session, "open_session", lambda _: SimpleNamespace(stop=refuse))
+    monkeypatch.setattr(session, "open_session", lambda *_: SimpleNamespace(stop=refuse))
     with (
         fails_with(ErrorCode.JVM_ENDED),
         session.opened(unconnected("transactional")),
