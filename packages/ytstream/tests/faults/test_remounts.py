@@ -41,9 +41,13 @@ def said(guarantee: str, name: str) -> str:
     return ""  # SPYT writes the same rows again, without a word (DynUtils: three tries)
 
 
-def repeated(guarantee: str, name: str) -> int:
-    """Return how many rows come twice: of a batch whose head was refused after its writes."""
-    return ROWS if (guarantee, name) == ("at_least_once", "ledger") else 0
+def repeated(guarantee: str, name: str, connector: str) -> int:
+    """Return how many rows come twice: of a batch whose head was refused after its writes.
+
+    Our own connector moves the consumer with the head, SPYT's moves it a batch later.
+    """
+    with_the_head = ("ledger",) if connector == SPYT else ("ledger", "consumer")
+    return ROWS if guarantee == "at_least_once" and name in with_the_head else 0
 
 
 @pytest.mark.spark
@@ -101,7 +105,7 @@ def test_a_table_is_remounted_between_the_writes_and_the_commit(
     is_hidden = connector == SPYT and guarantee != "transactional" and name == "consumer"
     assert named == (heard == [WAITS] and not is_hidden)
     outcome = stream.outcome()
-    assert (outcome.lost, outcome.duplicated) == (0, repeated(guarantee, name))
+    assert (outcome.lost, outcome.duplicated) == (0, repeated(guarantee, name, connector))
 
 
 def _hold_a_commit(stream: Stream, cluster: Running, name: str) -> Fault:
