@@ -83,7 +83,7 @@ ELSEWHERE = {
     f"python -m {PACKAGE} capture failed": f"{TOOLS}/replay/test_batch_capture.py",
     "make replay-rejected": "packages/ytstream/tests/rejected/test_rejected_rows.py",
     "make reference FROM=... TO=... KEY=...": f"{TOOLS}/reference/test_building.py",
-    "make seal PERIOD=...": "packages/ytstream/tests/recovery/test_archive_tables.py",
+    "make seal PERIOD=...": f"{TOOLS}/status/test_archive_status.py",
     "make adopt": f"{TOOLS}/adopt/test_adopt.py",
     "make approve": f"{TOOLS}/testing/test_approved_outputs.py",
     "make demo": "tests/template/test_running.py",
