@@ -32,7 +32,7 @@ EXTRAS: Mapping[str, str] = {
     STATIC: "a static output",
 }
 _SLOW_KINDS = {"sessions": 5}
-"""A kind of which a batch takes many times as long: fewer rows show as much."""
+"""A batch of this kind takes many times as long: fewer rows show as much."""
 _MOST_KEYS_OF_A_ROW = 20
 """So a batch that fills a state brings no more than a million keys."""
 

@@ -24,7 +24,10 @@ FOLDER = ROOT / "tests" / "journeys"
 
 
 class Foreign(NamedTuple):
-    """A job whose user's files are in ``<name>/<processing>``, and the answers it is made with."""
+    """A job and the answers it is made with.
+
+    Its user's files are in ``<name>/<processing>``, and in ``<name>`` what several jobs share.
+    """
 
     name: str
     processing: str
@@ -124,7 +127,7 @@ def _project(generate: Generate, job: Foreign) -> Path:
         queue_paths=f"//home/{job.name}/raw",
         cypress_root=f"//home/{job.name}/job",
     )
-    for file in job.folder.glob("*.py"):
+    for file in (*job.folder.parent.glob("*.py"), *job.folder.glob("*.py")):
         shutil.copy(file, project / PLACES.get(file.name, f"src/{job.name}/{file.name}"))
     # A smaller backlog in the demo and in the test that kills the job: the rows are wide.
     edit(project / "config" / "local.toml", SMALLER)

@@ -31,6 +31,7 @@ def history(seed: int, changes: int, keys: int) -> list[dict[str, Any]]:
     """Return changes out of order: updates, deletes and re-creations, many at one time.
 
     Some are there twice, and some differ only in the columns that decide between two of one time.
+    Some updates have a delete of the same time, with lesser columns: only the flag lets it win.
     """
     chance = random.Random(seed)
     rows: list[dict[str, Any]] = []
@@ -43,6 +44,8 @@ def history(seed: int, changes: int, keys: int) -> list[dict[str, Any]]:
             "on_ground": chance.choice((None, False, False, True)),
         }
         rows += [row] * (1 + (chance.random() < 0.05))
+        if chance.random() < 0.1:
+            rows.append({**row, "height": None, "note": None, "on_ground": not row["on_ground"]})
     return rows[:changes]
 
 

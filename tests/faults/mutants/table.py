@@ -185,8 +185,8 @@ LEDGER: Sequence[Mutant] = (
         "the commit log is copied as it is",
         _of(
             "recovery/checkpoint_repair.py",
-            "    for number in spark_logs.numbers(client, log):\n        if number > batch:\n",
-            "    for number in spark_logs.numbers(client, log):\n        if False:\n",
+            "    for number in commits:\n        if number > batch:\n",
+            "    for number in commits:\n        if False:\n",
         ),
         f"{_RECOVERY}/test_checkpoint_repair.py",
     ),
@@ -314,7 +314,7 @@ LEDGER: Sequence[Mutant] = (
         "the checkpoint stays as a lost reply to the commit has left it",
         _of(
             "recovery/checkpoint_repair.py",
-            "    if not spark_logs.is_committed(client, path, batch):\n",
+            "    if batch not in commits or not spark_logs.is_whole_commit(client, path, batch):\n",
             "    if False:\n",
         ),
         f"{_RECOVERY}/test_checkpoint_repair.py",

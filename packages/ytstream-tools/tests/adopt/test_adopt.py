@@ -467,7 +467,7 @@ def test_references_of_lookup_get_rows_for_the_samples_keys(
     context = replace(context, job=job, settings=replace(context.settings, references=given))
     source = SourceRows("orders", ORDERS, [], _orders(20))
     found, notes = reference_source.read_all(context, source)
-    assert ["there is no such table" in note for note in notes] == [True]
+    assert ["the table is missing" in note for note in notes] == [True]
     project = generate(tmp_path)
     _adopt(project, source, replace(_job(), references=job.references), references=found)
     _lint(project)

@@ -41,7 +41,7 @@ class InspectedJob:
     settings: spark_settings.SparkSettings
     queries: Sequence[Query]
     not_followed: Sequence[tuple[str, int]] = ()
-    """Where a writer of a stream stands of which no start was found."""
+    """The places of stream writers that nothing starts."""
 
     @property
     def is_known(self) -> bool:

@@ -103,7 +103,7 @@ def _read(
     """Return the reference, or why it cannot be used. ``declared`` are the columns to read."""
     known = facts(client, path, ("type", "dynamic", "schema", "tablet_state"))
     if known is None:
-        return "there is no such table, so its rows in sample/rows.py are made up"
+        return "the table is missing, so its rows in sample/rows.py are made up"
     if known.get("dynamic") and known.get("tablet_state") not in ("mounted", "frozen"):
         return f"it is {known.get('tablet_state')}, so its rows in sample/rows.py are made up"
     columns = [*declared] or _columns(known["schema"])

@@ -24,7 +24,7 @@ from .reference_source import Reference
 from .source_rows import SourceRows
 
 KNOWN = ("map", "window", "join", "deduplicate", "aggregate", "merge")
-"""Processing types of which a first transform() can be written without knowing what it is for."""
+"""Processing types with a first transform() that needs no knowledge of what the job is for."""
 _WIDTH = 100
 _EVENTS = "events: DataFrame"
 _NOTHING, _REPLACE = '"example": "false",', "An example, which rejects nothing: replace it."

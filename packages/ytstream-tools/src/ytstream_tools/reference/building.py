@@ -23,6 +23,7 @@ from yt.common import YtError
 
 from ytstream.cluster import account_usage, built_reference, operation
 from ytstream.cluster.client import Client, connect, facts, first_line
+from ytstream.cluster.timestamps import unix_seconds
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
@@ -205,7 +206,7 @@ def _remove_leftovers(client: Client, found: Places, screen: Screen) -> None:
 def _name(client: Client, found: Places) -> str:
     """Return the path of the new table: the time of the cluster, to the microsecond or so."""
     now = int(client.generate_timestamp())
-    seconds = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now >> 30))
+    seconds = time.strftime("%Y%m%dT%H%M%S", time.gmtime(unix_seconds(now)))
     return f"{found.folder}/{seconds}-{now & 0xFFFF:04x}"
 
 

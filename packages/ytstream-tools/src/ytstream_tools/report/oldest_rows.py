@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from yt.common import YtError
 
 from ytstream.cluster.client import Client
+from ytstream.cluster.timestamps import unix_seconds
 from ytstream.ledger.row_timestamps import row_timestamps
-from ytstream.recovery.completeness import SECONDS_BIT
 
 from ..status.job_status import FinishedBatch
 
@@ -43,7 +43,7 @@ def _times(
         for start in range(0, len(rows), _REQUEST):
             found |= row_timestamps(client, queue, rows[start : start + _REQUEST]) or {}
     return {
-        position: datetime.fromtimestamp(time >> SECONDS_BIT, UTC)
+        position: datetime.fromtimestamp(unix_seconds(time), UTC)
         for position, time in found.items()
         if time is not None
     }

@@ -12,6 +12,7 @@ from ytstream.cluster import account_usage, operation
 from ytstream.cluster.account_usage import ResourceUsage
 from ytstream.cluster.client import cluster_name, facts
 from ytstream.cluster.operation import Operation, Run
+from ytstream.cluster.timestamps import unix_seconds
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.batch_history import LedgerRow
@@ -351,7 +352,7 @@ def _written(context: JobContext, path: str, late: Sequence[PartitionStatus]) ->
     """
     rows = {p.number: max(p.next, p.first) for p in late}
     found = completeness.timestamps(context.client, path, rows) or {}
-    return {number: timestamp >> completeness.SECONDS_BIT for number, timestamp in found.items()}
+    return {number: unix_seconds(timestamp) for number, timestamp in found.items()}
 
 
 def _waited(

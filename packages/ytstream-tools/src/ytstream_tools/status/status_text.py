@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from ytstream.cluster import operation
+from ytstream.cluster.timestamps import unix_seconds
 from ytstream.declaration.lookups import TABLE
 from ytstream.job import JobContext
 from ytstream.recovery import spark_logs, staging
-from ytstream.recovery.completeness import SECONDS_BIT
 from ytstream.text_table import Cell, counted, duration, table
 
 from ..submitting.version_history import DeployedVersion, StartState
@@ -142,7 +142,7 @@ def _changes(batches: Sequence[FinishedBatch]) -> Iterator[str]:
 
 def _moment(timestamp: int) -> str:
     """Return the time of one of the cluster's timestamps."""
-    return f"{datetime.fromtimestamp(timestamp >> SECONDS_BIT, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{datetime.fromtimestamp(unix_seconds(timestamp), UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _line(batch: FinishedBatch, outputs: Sequence[str], late: Sequence[str]) -> tuple[Cell, ...]:

@@ -20,6 +20,7 @@ from ytstream.cluster.account_usage import ResourceUsage
 from ytstream.cluster.built_reference import MARK as BUILT
 from ytstream.cluster.client import Client, connect, explained, facts
 from ytstream.cluster.operation import DRIVER, EXECUTOR, Operation
+from ytstream.cluster.timestamps import unix_seconds
 from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, JobContext
@@ -37,8 +38,6 @@ from ..status.job_status import JobStatus
 
 _REQUEST_SECONDS = 4.0
 """A cluster that hangs is a cause: `why` says so within ten seconds."""
-_SECONDS_BIT = 30
-"""A transaction id begins with its time: seconds, shifted by this (YTsaurus, timestamp.h)."""
 _LINES = 20
 """Warnings and errors of the log that are kept."""
 _ATTEMPTS = 20
@@ -273,7 +272,7 @@ def _clock(context: JobContext) -> dict[str, Any]:
 
 
 def _cluster_time(client: Client) -> float:
-    return float(int(client.generate_timestamp()) >> _SECONDS_BIT)
+    return float(unix_seconds(int(client.generate_timestamp())))
 
 
 def _rights(context: JobContext) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from . import timestamps
 from .client import Client
 
 MARK = "ytstream_reference"
@@ -40,7 +41,8 @@ def earliest(found: Mapping[str, Any]) -> int:
 
 def end_of(time: str) -> int:
     """Return the timestamp of the cluster's at which the second of a node's time is over."""
-    return (int(datetime.fromisoformat(time).astimezone(UTC).timestamp()) + 1) << 30
+    second = int(datetime.fromisoformat(time).astimezone(UTC).timestamp())
+    return timestamps.first_of(second + 1)
 
 
 def is_frozen(found: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..cluster.client import Client, concatenate
+from ..cluster.timestamps import unix_seconds
 from ..connector.choose_connector import write_pieces
 from ..connector.java import Java
 from ..errors import JobError
@@ -21,7 +22,6 @@ from ..job import JobContext
 from ..ledger.archive_rows import ArchiveState
 from ..recovery import archive_tables
 from ..recovery.archive_tables import ArchiveTables
-from ..recovery.completeness import SECONDS_BIT
 from ..schema.periods import REJECT, Archive, Piece, Staged, group_of
 from .output_frames import Frames
 
@@ -72,7 +72,7 @@ class Archives:
         if not (outputs := [name for name in job.outputs if name in job.archives]):
             return {}
         states = self.tables.begin(batch)
-        second = int(self.client.generate_timestamp()) >> SECONDS_BIT
+        second = unix_seconds(int(self.client.generate_timestamp()))
         title = {"title": f"ytstream: pieces of batch {epoch}-{batch}"}
         pieces, skipped, written = [], {}, {}
         with self.client.Transaction(attributes=title) as transaction:

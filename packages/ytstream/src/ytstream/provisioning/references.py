@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..cluster import built_reference
+from ..cluster.timestamps import unix_seconds
 from ..schema.columns import Column, key_of
 from ..schema.table_schema import unlike
 
@@ -72,8 +73,6 @@ KEPT_BY = (*built_reference.ASKED, "min_data_ttl", "dynamic", "modification_time
 """What `lost` has to know of a table."""
 MIN_DATA_TTL = 1_800_000
 """How many milliseconds a table keeps what was overwritten, unless its attribute says otherwise."""
-_SECONDS_BIT = 30
-"""A timestamp of the cluster counts seconds from this bit on."""
 
 
 def lost(found: Mapping[str, Any], timestamp: int) -> str:
@@ -88,7 +87,7 @@ def lost(found: Mapping[str, Any], timestamp: int) -> str:
         changed = built_reference.end_of(str(found["modification_time"]))
         return "it is static, and was written to later" if timestamp < changed else ""
     kept = int(found.get("min_data_ttl", MIN_DATA_TTL)) / 1000
-    age = time.time() - (timestamp >> _SECONDS_BIT)
+    age = time.time() - unix_seconds(timestamp)
     if str(found.get("tablet_state")) != "frozen" and age > kept:
         return f"it keeps its rows for {kept:.0f} s (@min_data_ttl), and that was {age:.0f} s ago"
     return ""

@@ -27,6 +27,7 @@ from typing import Any
 from yt.common import YtError
 
 from ..cluster.client import Client, concatenate, facts, first_line
+from ..cluster.timestamps import unix_seconds
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
@@ -35,7 +36,7 @@ from ..ledger.archive_rows import SEALING, ArchiveState, TableRow
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import read_head
 from ..log import say, warn
-from ..schema.periods import Archive, Group, Staged, grouped, moment, named
+from ..schema.periods import Archive, Group, Staged, grouped, named
 from ..schema.table_schema import table_schema
 from . import completeness
 from .completeness import COMPLETE_UNTIL
@@ -234,7 +235,7 @@ class ArchiveTables:
         written, asked = self._read(output)
         state = self.states[output]
         until = max(asked, state.closed)
-        second = int(self.context.client.generate_timestamp()) >> completeness.SECONDS_BIT
+        second = unix_seconds(int(self.context.client.generate_timestamp()))
         if archive.closed_by(second) > until:
             with suppress(JobError):  # `why` and `status` say what holds it up
                 until = max(until, archive.closed_by(completeness.bound(self.context)))
@@ -325,9 +326,8 @@ class ArchiveTables:
 
     def _marks(self, table: TableRow, ids: Sequence[str]) -> dict[str, Any]:
         job, settings = self.context.job, self.context.settings
-        expires = job.archives[table.output].keep
-        end = moment(table.group.begin + table.group.seconds)
-        kept = {} if expires is None else {"expiration_time": f"{end + expires:%Y-%m-%dT%H:%M:%SZ}"}
+        expires = job.archives[table.output].expires(table.group.begin + table.group.seconds)
+        kept = {} if expires is None else {"expiration_time": f"{expires:%Y-%m-%dT%H:%M:%SZ}"}
         return {
             **kept,
             SEALED: {
@@ -361,7 +361,7 @@ def _transaction(
     try:
         with transaction:
             yield
-    except BaseException:
+    except (YtError, OSError):
         with suppress(YtError, OSError):
             client.abort_transaction(transaction.transaction_id)
         raise

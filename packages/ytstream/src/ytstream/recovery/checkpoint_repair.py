@@ -87,10 +87,11 @@ def _repair(client: Client, path: str, head: Head, rows: ByQueue) -> None:
                 if not str(name).isdigit():  # a file that Spark was writing when it died
                     client.remove(f"{path}/{log}/{name}")
     last, log = spark_logs.planned(client, path, batch), f"{path}/commits"
-    for number in spark_logs.numbers(client, log):
+    commits = spark_logs.numbers(client, log)
+    for number in commits:
         if number > batch:
             client.remove(f"{log}/{number}")
-    if not spark_logs.is_committed(client, path, batch):
+    if batch not in commits or not spark_logs.is_whole_commit(client, path, batch):
         client.create("map_node", log, recursive=True, ignore_existing=True)
         client.write_file(f"{log}/{batch}", last.commit_text().encode(), force_create=True)
     is_moved = _move(client, path, head, rows)

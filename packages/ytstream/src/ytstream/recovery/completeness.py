@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from yt.common import YtError
 
 from ..cluster.client import Client
+from ..cluster.timestamps import unix_seconds
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import Job, JobContext
@@ -25,9 +26,6 @@ from ..ledger.row_timestamps import TIMESTAMP, row_timestamps
 from . import spark_logs, staging
 from .checkpoint_repair import path_of
 
-SECONDS_BIT = 30
-"""A column of a queue that has it declared: when a row was written. Unix seconds are the upper bits
-of a timestamp (YTsaurus, "Dynamic tables: timestamps")."""
 COMPLETE_UNTIL, WATERMARK = "ytstream_complete_until", "ytstream_watermark"
 """The attributes of an output: of kinds without state, and of those with it."""
 MARGIN = timedelta(seconds=30)
@@ -179,4 +177,4 @@ def _unpublished(context: JobContext, head: Head) -> set[str]:
 
 
 def _second(timestamp: int) -> datetime:
-    return datetime.fromtimestamp(timestamp >> SECONDS_BIT, UTC)
+    return datetime.fromtimestamp(unix_seconds(timestamp), UTC)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from ..cluster.timestamps import unix_seconds
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
@@ -18,9 +19,6 @@ from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
 from ..ledger.row_timestamps import TIMESTAMP, row_timestamps
 
-_SECONDS_BIT = 30
-"""Unix seconds are the upper bits of a row's $timestamp (YTsaurus, "Dynamic tables: timestamps").
-"""
 _BATCHES, _ROWS = 500, 64
 """Batches that one request reads, and rows of a partition that one look of a search asks for."""
 
@@ -182,4 +180,4 @@ def _times(context: JobContext, path: str, partition: int, rows: range) -> dict[
     found = row_timestamps(context.client, path, [(partition, row) for row in rows])
     if found is None:
         return None
-    return {row: float((at or 0) >> _SECONDS_BIT) for (_, row), at in found.items()}
+    return {row: float(unix_seconds(at or 0)) for (_, row), at in found.items()}

@@ -42,10 +42,8 @@ def planned(client: Client, path: str, batch: int) -> OffsetLogEntry:
         ) from error
 
 
-def is_committed(client: Client, path: str, batch: int) -> bool:
-    """Return whether the log has an entry ``commits/batch``, and Spark can read it."""
-    if batch not in numbers(client, f"{path}/commits"):
-        return False
+def is_whole_commit(client: Client, path: str, batch: int) -> bool:
+    """Return whether Spark can read the entry ``commits/batch``."""
     version, _, text = bytes(client.read_file(f"{path}/commits/{batch}").read()).partition(b"\n")
     try:
         metadata = json.loads(text)

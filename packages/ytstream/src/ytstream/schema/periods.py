@@ -87,9 +87,9 @@ class Archive:
         """
         return self.begin(complete_until - self.lateness_seconds)
 
-    def expires(self, begin: int) -> datetime | None:
-        """Return when the table of the period is removed; None: never."""
-        return None if self.keep is None else moment(begin + self.seconds) + self.keep
+    def expires(self, end: int) -> datetime | None:
+        """Return when the table of a period that ends then is removed; None: never."""
+        return None if self.keep is None else moment(end) + self.keep
 
 
 def Hourly(  # noqa: N802 - as a person declares it
