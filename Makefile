@@ -5,6 +5,7 @@
 #   make crash-matrix [ONLY=...]    a part of the names of its cases, or a regular expression
 #   make proof [ONLY=...] [SAMPLE=N] [LANES=N] [LIST=1]    likewise; so many cases; so many at once; their names
 #   make proof STUMBLES=1    jobs with state, on a cluster that stumbles: each class of request meets each fault
+#   make proof CHECK=FILE [SAMPLE=N] [SEED=N]    a file of results is held to the page, and N of its cases are played again
 #   make proof MUTANTS=1 [ONLY=...] [LIST=1]    the runtime without each fix: a test must turn red
 #   make operations [ONLY=...]    likewise, of its tests
 #   make test-cluster PROXY=... [FOLDER=...] [SETTINGS=FILE]    works below FOLDER; FILE has keys that the cluster needs
@@ -128,7 +129,7 @@ crash-matrix: setup ## two drivers: one paused, late or killed at every point of
 
 proof: setup ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
 	@$(BIN)/python -m tests.faults.$(if $(MUTANTS),mutants,sweep) --only "$(ONLY)" \
-	  $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(STUMBLES),--stumbles) $(if $(LANES),--lanes $(LANES)) $(if $(LIST),--list)
+	  $(if $(CHECK),--check "$(CHECK)" $(if $(SEED),--seed $(SEED))) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(STUMBLES),--stumbles) $(if $(LANES),--lanes $(LANES)) $(if $(LIST),--list)
 
 outages: setup ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
 	@$(BIN)/python -m tests.faults.two_drivers.outages --only "$(ONLY)"

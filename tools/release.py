@@ -58,7 +58,7 @@ def main(words: list[str], root: Path = ROOT) -> int:
         return 1
     name = tag(version)
     _git(root, "tag", "--annotate", name, "--message", f"Release {version}")
-    asset = proof.BUILD / proof.results_of(proof.runtime(root))
+    asset = proof.BUILD / proof.RESULTS
     print(f"tagged {name}. Next:\n  git push origin {name}\n  make dist    # for your index")
     print(f"Attach {asset} to the release. Its SHA-256: {proof.checksum(root / asset)}")
     return 0

@@ -1,9 +1,9 @@
 """The protocol as a table: what a start and a batch do, in their order, and what shows each step.
 
 The harnesses read it, each what it needs: the model names and functions, the two drivers requests,
-the sweep the parts of a life. Whoever changes the order of the runtime changes it here and in
-HOW_A_BATCH_TRAVELS.md. sequences/test_protocol.py compares the table with that page, with the model
-and with both simulated drivers.
+the sweep the parts of a life and what a fault explains. Whoever changes the order of the runtime
+changes it here and in HOW_A_BATCH_TRAVELS.md. sequences/test_protocol.py compares the table with
+that page, with the model and with both simulated drivers.
 """
 
 from __future__ import annotations
@@ -152,3 +152,31 @@ def leaves(*, in_transaction: bool) -> tuple[str, ...]:
     steps = [STEPS[name] for name in ORDER[in_transaction]]
     seen = [step for step in steps if not (in_transaction and step.is_in_transaction)]
     return tuple(step.leaves for step in seen if step.leaves)
+
+
+class Explained(NamedTuple):
+    """What a fault explains of a job with it. More than that counts against the job."""
+
+    drivers: int = 1
+    """Drivers that were started since, the first one included."""
+    failures: int = 0
+    """Failures that they have counted."""
+    batches: int = 1
+    """Batches whose rows may be there twice under at_least_once."""
+
+
+EXPLAINED = {
+    "second": Explained(batches=2),
+    # Here the driver that meets the fault is one of them. The others have a kill before them.
+    "overtaken": Explained(drivers=2),
+    "paused": Explained(drivers=2),
+    "token-expired": Explained(drivers=2),
+    "transaction-gone": Explained(failures=1),
+}
+"""By fault; the others explain what the defaults say. Transport, proxies and a full account are
+waited for, and count as no failure."""
+
+
+def explained(fault: str) -> Explained:
+    """Return what a fault of the sweep explains."""
+    return EXPLAINED.get(fault, Explained())

@@ -61,17 +61,17 @@ def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool =
     if guarantee == "idempotent":
         keyed = "_idempotent_multi" if queues > 1 else "_idempotent"
     package = _package(f"example_{processing}{keyed}{'_rejects' if rejects else ''}")
-    declared = IN_STATE if processing == "aggregate" else TEMPLATES / _named(processing)
+    declared = IN_STATE if processing == "aggregate" else TEMPLATES / template_of(processing)
     tables = _load(package, "tables", declared / f"tables{keyed}.py")
     transform = _load(package, "transform", declared / f"transform{keyed}.py")
     # In this order: expected.py may import rows.py.
-    rows = _load(package, "rows", _own_or_shared(_named(processing), "rows.py"))
+    rows = _load(package, "rows", _own_or_shared(template_of(processing), "rows.py"))
     if not rejects:
         rows.ODD = _NONE
-    expected = _load(package, "expected", TEMPLATES / _named(processing) / "expected.py")
+    expected = _load(package, "expected", TEMPLATES / template_of(processing) / "expected.py")
     job = Job(
         name=f"{processing}-of-bids",
-        processing=_named(processing),
+        processing=template_of(processing),
         guarantee=guarantee,
         queue=tables.QUEUE,
         outputs=tables.OUTPUTS if rejects else {"output": tables.OUTPUTS["output"]},
@@ -122,8 +122,8 @@ def offered(processing: str) -> str:
     return TOTALS if processing == "aggregate" else processing
 
 
-def _named(processing: str) -> str:
-    """Return the template's name of the processing."""
+def template_of(processing: str) -> str:
+    """Return the template's name of the processing: its folder."""
     return "aggregate" if processing == TOTALS else processing
 
 

@@ -25,16 +25,10 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / ".gitignore").write_text("/build/\n")
     (tmp_path / proof.LOCK).touch()
     (tmp_path / proof.RUNTIME / "batch.py").write_text("BATCH = 1\n")
-    asset = tmp_path / proof.BUILD / proof.results_of(digest := proof.runtime(tmp_path))
+    asset = tmp_path / proof.BUILD / proof.RESULTS
     asset.write_text("{}\n")
-    _summary(
-        tmp_path,
-        runtime=digest,
-        sha256=proof.checksum(asset),
-        left=0,
-        not_held=[],
-        judge=proof.JUDGE,
-    )
+    parts = proof.digests(proof.PARTS, tmp_path)
+    _summary(tmp_path, parts=parts, sha256=proof.checksum(asset), left=0, not_held=[])
     _git(tmp_path, "init", "--quiet")
     _git(tmp_path, "add", "--all")
     _git(tmp_path, "commit", "--quiet", "--message", "all")
@@ -78,18 +72,21 @@ def test_a_dirty_tree_and_a_tag_that_exists_are_refused(root: Path) -> None:
 
 def test_a_proof_of_another_runtime_is_none(root: Path) -> None:
     assert [*proof.problems(root)] == []
+    (root / proof.RUNTIME / "batch.py").write_text('"""A batch."""\n\nBATCH = 1  # a comment\n')
+    assert [*proof.problems(root)] == []
     (root / proof.RUNTIME / "batch.py").write_text("BATCH = 2\n")
     (said,) = proof.problems(root)
-    assert f"is not of the runtime {proof.runtime(root)}" in said
+    assert f"{proof.SUMMARY} is of another runtime: " in said
     (root / proof.RUNTIME / "batch.py").write_text("BATCH = 1\n")
     (root / proof.LOCK).write_text("another lock\n")
     assert len([*release.problems(TEMPLATE_VERSION, root)]) == 2  # this one, and the dirty tree
+    (root / proof.SUMMARY).write_text('{"runtime": "of former rules"}')
+    assert ", ".join(proof.PARTS) in next(proof.problems(root))
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"judge": 1}, "was judged by former rules"),
         ({"left": 3}, "3 cases of the proof have no result"),
         ({"not_held": [["failed", "a", "b"]]}, "1 cases of the proof failed"),
         ({"sha256": "0"}, "has another checksum"),
@@ -102,7 +99,7 @@ def test_a_proof_is_whole_and_its_asset_is_at_hand(
     _summary(root, **{**found, **fields})
     (problem,) = proof.problems(root)
     assert said in problem
-    (root / proof.BUILD / proof.results_of(found["runtime"])).unlink()
+    (root / proof.BUILD / proof.RESULTS).unlink()
     assert any("is missing" in problem for problem in proof.problems(root))
 
 

@@ -12,25 +12,30 @@ import random
 import signal
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tests.faults.sweep import cases, counts, lanes, page, results, stumbles, summary
+from tests.faults.sweep import cases, check, counts, lanes, page, results, stumbles, summary
 from tests.faults.sweep.play import HELD, NOT_HELD
 from tests.faults.sweep.results import BUILD
 from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.variants import Variant
 from tests.faults.sweep.worker import HISTORY
+from tools import proof
 
 _CASE, _RECORDING = {False: 1.5, True: 3.5}, 8.0
 """Seconds of one core, measured: a case by whether it has state, and the recording of a variant."""
 _WAITING = {cases.AWAY_LONG: 30.0, cases.FULL_LONG: 65.0}
 """Of cases that wait."""
+_CHECKED = 20
+"""Cases of a file that are played again."""
 _OF_A_VARIANT = 20
 """So many cases of a sample are of one variant, which costs a recording."""
 console = Console(width=150, highlight=False, markup=False)
@@ -52,8 +57,12 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--minutes", type=float, default=0, help="stop then; a later run goes on")
     parser.add_argument("--again", action="store_true", help="also cases that have a result")
+    parser.add_argument("--check", type=Path, help="a file of results, which is held to the page")
+    parser.add_argument("--seed", type=int, default=SEED, help="which of its cases are played")
     parser.add_argument("--results", type=Path, default=results.RESULTS, help="where lines go")
     given = parser.parse_args(words)
+    if given.check:
+        return _checked(given.check, given.sample or _CHECKED, given.seed, given.lanes)
     # A name may be of a case that the proof leaves out.
     wanted = cases.chosen(given.only, cases.of_proof())
     wanted = wanted or cases.chosen(given.only, cases.all_cases())
@@ -67,8 +76,10 @@ def main(words: Sequence[str] | None = None) -> int:
         print(*(case.name for case in wanted), sep="\n")
         print(f"{len(wanted)} cases, {sum(case.variant.is_listing for case in wanted)} of control")
         return 0
+    parts = results.parts()
     if not given.only:
-        left = {*results.pending((case.name for case in wanted), results.read(given.results))}
+        known = results.of_parts(results.read(given.results), parts)
+        left = {*results.pending((case.name for case in wanted), known)}
         console.print(f"{len(wanted) - len(left)} of {len(wanted)} cases have a result.")
         wanted = [case for case in wanted if case.name in left]
     console.print(f"{len(wanted)} cases take {told(seconds_of(wanted, os.cpu_count() or 1))}.")
@@ -76,7 +87,7 @@ def main(words: Sequence[str] | None = None) -> int:
     # Ends like Ctrl-C, so that no worker outlives it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        lines = _played(wanted, given.lanes, given.results, bool(given.only), given.minutes)
+        lines = _played(wanted, parts, given.lanes, given.results, bool(given.only), given.minutes)
     except KeyboardInterrupt:
         console.print("Interrupted. The results until here are kept.")
         return 130
@@ -86,12 +97,35 @@ def main(words: Sequence[str] | None = None) -> int:
             console.print(_table(of, counts.tally(found)))
     if given.stumbles:
         names = stumbles.wanted()
-        known = [line for line in results.read(given.results) if line.case in names]
+        kept = results.of_parts(results.read(given.results), parts)
+        known = [line for line in kept if line.case in names]
         console.print(_table("stumbles so far", counts.tally(known, "variant")))
         console.print(*counts.slowest(known), sep="\n")
     if given.results == results.RESULTS:
         _summarise()
     return exit_code(Counter(line.verdict for line in jobs))
+
+
+def _checked(path: Path, count: int, seed: int, lanes: int) -> int:
+    """Hold a file of results to the page, play some of its cases; return 1 if they differ."""
+    try:
+        path.stat()  # for read(), a file that is not there yet has no lines
+        parts, lines = results.parts(), results.read(path)
+    except (OSError, ValueError, TypeError) as error:
+        console.print(f"{path} cannot be read as results: {error}")
+        console.print(f"-> give the file that the release has, or {proof.SAMPLE}")
+        return 2
+    problems = [*check.of_file(path, summary.read(), parts)]
+    before = check.drawn(results.of_parts(lines, parts), count, seed)
+    console.print(f"{len(lines)} lines. {len(before)} cases are played again, by the seed {seed}.")
+    known = {case.name: case for case in cases.all_cases()}
+    with TemporaryDirectory() as folder:
+        wanted = [known[line.case] for line in before if line.case in known]
+        again = _played(wanted, parts, lanes, Path(folder, proof.RESULTS), False, 0)
+    problems += check.differences(before, again)
+    agreed = "The file agrees with the page, and the cases agree with the file."
+    console.print(*problems or [agreed], sep="\n")
+    return int(bool(problems))
 
 
 def exit_code(jobs: Counter[str]) -> int:
@@ -149,12 +183,19 @@ def _summarise() -> None:
     if found.left:
         console.print(f"{found.left} of {found.cases} cases have no result: its summary stays.")
         return
+    summary.write_sample()
+    found = summary.of_runtime()
     summary.write(found)
     page.write(found)
 
 
 def _played(
-    wanted: list[cases.Case], count: int, path: Path, has_history: bool, minutes: float
+    wanted: list[cases.Case],
+    parts: Mapping[str, str],
+    count: int,
+    path: Path,
+    has_history: bool,
+    minutes: float,
 ) -> list[results.Line]:
     """Play the cases; return their results."""
     lines: list[results.Line] = []
@@ -171,6 +212,7 @@ def _played(
 
         def heard(line: results.Line) -> None:
             nonlocal held
+            line = replace(line, digest=results.digest_of(line.case, parts))
             if line.case in counted:
                 results.append(line, path)
             lines.append(line)

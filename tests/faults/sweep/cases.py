@@ -449,8 +449,10 @@ def _point(name: str, flags: str, after: str) -> dict[str, Any]:
 
 
 def chosen(only: str, cases: Iterable[Case]) -> list[Case]:
-    """Return the cases whose name contains every word of ``only``."""
-    return [case for case in cases if all(word in case.name for word in only.split())]
+    """Return the case of that name, or else those whose name contains every word of ``only``."""
+    known = [*cases]
+    exact = [case for case in known if case.name == only]
+    return exact or [case for case in known if all(word in case.name for word in only.split())]
 
 
 def save_points(found: Mapping[str, list[dict[str, Any]]]) -> None:

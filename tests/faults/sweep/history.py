@@ -63,8 +63,8 @@ def write(folder: Path, name: str, history: Iterable[Mapping[str, Any]]) -> Path
     return path
 
 
-def check(path: Path) -> oracle.Verdict:
-    """Return what a history alone says."""
+def check(path: Path) -> tuple[Variant, oracle.Verdict]:
+    """Return the variant of a history, and what the history alone says."""
     history = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     variant = variant_of(str(history[0]["of"]["case"]).partition(":")[0])
     sent = [one["sent"] for one in history if "sent" in one]
@@ -72,18 +72,21 @@ def check(path: Path) -> oracle.Verdict:
     for one in history:
         if "read" in one:
             found[one["read"]][one["row"]] += one["times"]
-    return oracle.compared(expected_of(variant, sent), found)
+    return variant, oracle.compared(expected_of(variant, sent), found)
 
 
 def main(names: Sequence[str]) -> int:
-    """Print what each history says; return 1 if a row is lost in one."""
-    has_lost = False
+    """Print what each history says; return 1 if one breaks what its guarantee promises."""
+    is_broken = False
     for name in names:
-        verdict = check(Path(name))
-        has_lost |= verdict.lost > 0
-        print(f"lost {verdict.lost}, repeated {verdict.repeated}: {name}")
+        variant, verdict = check(Path(name))
+        is_broken |= not verdict.holds(variant.guarantee)
+        print(
+            f"lost {verdict.lost}, repeated {verdict.repeated}, wrong {verdict.wrong}, "
+            f"{variant.guarantee}: {name}"
+        )
         print(*(f"  {text}" for text in verdict.examples), sep="\n")
-    return int(has_lost)
+    return int(is_broken)
 
 
 if __name__ == "__main__":

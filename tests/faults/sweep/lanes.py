@@ -25,7 +25,6 @@ from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.variants import variant_of
 from tests.faults.sweep.worker import READY, RECORDED, RESULT
 from tests.support.project import ROOT
-from tools import proof
 
 START_SECONDS, RECORD_SECONDS, CASE_SECONDS = 600.0 * SLOWER, 1200.0 * SLOWER, 900.0 * SLOWER
 """So long a worker may take to start, to record, and for a case."""
@@ -203,7 +202,6 @@ def _unanswered(case: Case) -> results.Line:
         results.commit(),
         results.of(case.name),
         said="the worker gave no answer",
-        judge=proof.JUDGE,
     )
 
 

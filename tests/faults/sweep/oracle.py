@@ -35,6 +35,11 @@ class Verdict:
     rows: Mapping[str, int] = field(default_factory=dict)
     """Rows of each output that the tables hold."""
 
+    def holds(self, guarantee: str) -> bool:
+        """Return whether the tables are what the guarantee promises."""
+        may_repeat = guarantee == "at_least_once"
+        return not (self.lost or self.wrong) and (may_repeat or not self.repeated)
+
 
 def batches_of(
     variant: Variant,
@@ -139,12 +144,18 @@ def _with_sources(client: Any, root: str, rejected: Sequence[Row]) -> list[Row]:
 
 
 def written_rows(entries: Iterable[Any], path: str) -> int:
-    """Return how many rows the journal says were written into a table, repeats included.
+    """Return how many rows the journal says were committed into a table, repeats included.
 
     The key of an idempotent output hides a row that is written twice; the journal does not.
     """
+    known = [entry for entry in entries if entry.error is None]
+    committed = {
+        entry.args.get("transaction") for entry in known if entry.method == "CommitTransaction"
+    }
     return sum(
         int(entry.args.get("rows", 0))
-        for entry in entries
-        if entry.method == "ModifyRows" and entry.args.get("path") == path and entry.error is None
+        for entry in known
+        if entry.method == "ModifyRows"
+        and entry.args.get("path") == path
+        and entry.args.get("transaction") in committed
     )

@@ -17,13 +17,10 @@ from tests.faults.sweep.cases import FAULTS, STUMBLES
 from tests.faults.sweep.counts import GROUPS, Cell, added
 from tests.faults.sweep.picture import picture
 from tests.faults.sweep.stumbles import Outcome, Stumbles
-from tests.faults.sweep.summary import Summary, totals
+from tests.faults.sweep.summary import Summary, Table, totals
 from tests.support.project import ROOT
-from tools import proof
 
 PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
-_TELLS_ENDS = 2
-"""The first rules by which a job can end for good."""
 
 _SAID = Path(__file__).with_name("said.txt").read_text(encoding="utf-8")
 _PARTS = re.split(r"^<!-- ([A-Z_]+) -->$", _SAID, flags=re.MULTILINE)
@@ -43,7 +40,7 @@ def page(found: Summary, stumbled: Stumbles | None = None) -> str:
     parts = [
         words("TOP"),
         words("CLAIM"),
-        words("FORMER_RULES") if found.judge < proof.JUDGE else "",
+        "" if found.parts else words("FORMER_RULES"),
         _played(found),
         "![Each cell is a variant and a fault](proof/table.svg)",
         _results(found),
@@ -56,7 +53,7 @@ def page(found: Summary, stumbled: Stumbles | None = None) -> str:
         words("METHOD"),
         _faults(),
         "## Results by variant",
-        _table(found.table, found.judge),
+        _table(found),
         "## Time to recover",
         _recovery(found),
         _stumbles(stumbled) if stumbled else "",
@@ -123,7 +120,7 @@ def _results(found: Summary) -> str:
         for may_repeat in (False, True)
     )
     parts = [
-        f"In {total.cases:,} cases, {_ends(total, found.judge)}. "
+        f"In {total.cases:,} cases, {_ends(total, found)}. "
         f"{exact} rows were duplicated in the exactly-once modes, and {allowed} under "
         f"`at_least_once`, which allows it. {_missed(total)}",
         _rewritten(*found.rewritten),
@@ -132,22 +129,22 @@ def _results(found: Summary) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _ends(total: Cell, judge: int) -> str:
-    """Return how cases ended that did not go on: by the first rules no job had ended for good."""
-    if judge < _TELLS_ENDS:
+def _ends(total: Cell, found: Summary) -> str:
+    """Return how cases ended that did not go on: by former rules no job had ended for good."""
+    if not found.parts:
         return f"{total.lost} rows were lost and {total.stalled} cases stalled"
     return f"{total.lost} rows were lost, {total.stalled} cases stalled and {total.ended} ended"
 
 
-def _table(table: Mapping[str, Mapping[str, Cell]], judge: int) -> str:
-    ends = ["stalled", "ended"][: 1 + (judge >= _TELLS_ENDS)]
+def _table(found: Summary, table: Table | None = None) -> str:
+    ends = ["stalled", *(["ended"] if found.parts else [])]
     head = ("variant", "cases", "lost", "duplicated", *ends, "rows in their queues")
     body = (
         (
             name, cell.cases, cell.lost, cell.repeated, *(getattr(cell, end) for end in ends),
             cell.waiting,
         )
-        for name, cell in totals(table).items()
+        for name, cell in totals(found.table if table is None else table).items()
     )  # fmt: skip
     return rows(head, body)
 
@@ -217,7 +214,7 @@ def _stumbled(found: Outcome) -> str:
 
 def _control(found: Summary) -> str:
     rows_of = {name.removeprefix("listing-"): row for name, row in found.control.items()}
-    table = _table(rows_of, found.judge) if rows_of else words("NOT_YET")
+    table = _table(found, rows_of) if rows_of else words("NOT_YET")
     return "\n\n".join([words("CONTROL"), table])
 
 

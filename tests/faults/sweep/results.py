@@ -1,19 +1,20 @@
-"""Results: one JSON line a case, in a file of the runtime. A later line replaces another."""
+"""Results: one JSON line a case. A later line replaces another, and none counts of other parts."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.support.examples import template_of
 from tests.support.project import ROOT
 from tools import proof
+from ytstream.job import PROCESSINGS
 
 BUILD = ROOT / proof.BUILD
-RESULTS = BUILD / proof.results_of(proof.runtime())
-"""Of the runtime that is checked out: a change of it begins another file."""
+RESULTS = BUILD / proof.RESULTS
 PROOF, CONTROL = "proof", "documented "
 """What results are of: the job, or the listing of SPYT's documentation in a mode."""
 
@@ -50,8 +51,8 @@ class Line:
     """Failures that its drivers have counted."""
     resumed: float = 0.0
     """Seconds from the end of the fault until the next batch was committed."""
-    judge: int = 1
-    """The rules that it was judged by."""
+    digest: str = ""
+    """Of the parts that it was played with: see digest_of()."""
 
     @property
     def variant(self) -> str:
@@ -76,8 +77,29 @@ class Line:
         return f"make proof ONLY='{self.case}'   # seed {self.seed}, commit {self.commit}"
 
 
+def parts() -> dict[str, str]:
+    """Return the digest of each part that is checked out."""
+    names = (name for known in PROCESSINGS for name in proof.parts_of(known))
+    return proof.digests(dict.fromkeys(names))
+
+
+def digest_of(case: str, parts: Mapping[str, str]) -> str:
+    """Return the digest of the parts that a case uses, by its name."""
+    _, processing, *_ = case.removeprefix("listing-").split("-")
+    used = proof.parts_of(template_of(processing))
+    return proof.together({name: parts.get(name, "") for name in used})
+
+
+def of_parts(lines: Iterable[Line], parts: Mapping[str, str]) -> list[Line]:
+    """Return the lines of cases that were played with these parts."""
+    return [line for line in lines if line.digest == digest_of(line.case, parts)]
+
+
 def read(path: Path = RESULTS) -> list[Line]:
-    """Return the newest line of each case, in the order of the file."""
+    """Return the newest line of each case, in the order of the file.
+
+    Raises ValueError or TypeError for what is no result.
+    """
     found: dict[tuple[str, str], Line] = {}
     if path.exists():
         for text in path.read_text(encoding="utf-8").splitlines():
@@ -94,12 +116,8 @@ def append(line: Line, path: Path = RESULTS) -> None:
 
 
 def pending(names: Iterable[str], lines: Iterable[Line]) -> Iterator[str]:
-    """Yield the names that no line of today's rules has."""
-    done = {
-        line.case
-        for line in lines
-        if line.of.startswith((PROOF, CONTROL)) and line.judge == proof.JUDGE
-    }
+    """Yield the names that no line has."""
+    done = {line.case for line in lines if line.of.startswith((PROOF, CONTROL))}
     return (name for name in names if name not in done)
 
 
@@ -108,7 +126,7 @@ def commit() -> str:
     head = _git("rev-parse", "--short=10", "HEAD")
     return (
         f"{head}+"
-        if _git("status", "--porcelain", "--", "packages", "tests/faults/sweep")
+        if _git("status", "--porcelain", "--", "packages", "templates", "tests")
         else head
     )
 

@@ -35,7 +35,7 @@ class Stumbles:
     """The figures of the section."""
 
     runtime: str
-    """Its digest."""
+    """The digest of the runtime."""
     commits: Mapping[str, int]
     """Of how many cases each was checked out."""
     machine: Mapping[str, str]
@@ -60,7 +60,7 @@ def wanted() -> set[str]:
 def of_lines(lines: Iterable[Line], runtime: str, machine: Mapping[str, str]) -> Stumbles:
     """Return the figures of these results."""
     names = wanted()
-    found = [line for line in lines if line.case in names and line.judge == proof.JUDGE]
+    found = [line for line in lines if line.case in names]
     played = [line for line in found if line.verdict != MISSED]
     classes = {case.name: case.class_ for case in cases.sampled_stumbles()}
     return Stumbles(
@@ -92,8 +92,8 @@ def _outcome(lines: Iterable[Line]) -> Outcome:
 
 
 def of_runtime() -> Stumbles | None:
-    """Return the figures of the runtime that is checked out; None while cases have no result."""
-    lines = results.read()
+    """Return the figures of what is checked out; None while cases have no result."""
+    lines = results.of_parts(results.read(), results.parts())
     if [*results.pending(wanted(), lines)]:
         return None
     return of_lines(lines, proof.runtime(), summary.here())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import platform
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from tests.faults.sweep import cases, counts, results
 from tests.faults.sweep.counts import Cell
 from tests.faults.sweep.play import NOT_HELD
 from tests.faults.sweep.results import PROOF, Line
+from tests.faults.sweep.scene import SEED
 from tests.support.project import ROOT
 from tools import proof
 
-SUMMARY = ROOT / proof.SUMMARY
+SUMMARY, SAMPLE = ROOT / proof.SUMMARY, ROOT / proof.SAMPLE
+_SAMPLED = 200
+"""Lines of results in a clone."""
 _MOST = 20
 """Cases that are named on the page."""
 _TABLES = ("table", "control")
@@ -33,6 +37,7 @@ class Summary:
     runtime: str
     """The digest of the runtime."""
     sha256: str
+    """The checksum of the results."""
     commits: Mapping[str, int]
     seeds: Sequence[int]
     machine: Mapping[str, str]
@@ -47,21 +52,27 @@ class Summary:
     """Cases and rows that were written again under a key."""
     not_held: Sequence[Sequence[str]] = ()
     """Verdict, case and message."""
-    judge: int = 1
-    """The oldest rules that a case was judged by."""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """The digest of each part that decides a verdict; none of results of former rules."""
+    sample: str = ""
+    """The checksum of the lines that a clone has."""
 
 
 def summary(
-    lines: Sequence[Line], runtime: str, sha256: str, machine: Mapping[str, str]
+    lines: Sequence[Line],
+    parts: Mapping[str, str],
+    sha256: str,
+    machine: Mapping[str, str],
+    sample: str = "",
 ) -> Summary:
-    """Return the figures of these results."""
+    """Return the figures of these results, which were played with these parts."""
     every = [case.name for case in cases.of_proof()]
     known = {*every}
     lines = [line for line in lines if line.case in known]
     played = [line for line in lines if line.of == PROOF]
     again = [line for line in played if line.rewritten]
     return Summary(
-        runtime=runtime,
+        runtime=parts.get("runtime", ""),
         sha256=sha256,
         commits=dict(Counter(line.commit for line in played).most_common()),
         seeds=sorted({line.seed for line in played}),
@@ -78,7 +89,8 @@ def summary(
         not_held=[
             [line.verdict, line.case, line.said[:90]] for line in played if line.verdict in NOT_HELD
         ][:_MOST],
-        judge=min((line.judge for line in lines), default=proof.JUDGE),
+        parts=parts,
+        sample=sample,
     )
 
 
@@ -94,8 +106,19 @@ def here() -> dict[str, str]:
 
 
 def of_runtime(path: Path = results.RESULTS) -> Summary:
-    """Return the summary of the results of the runtime that is checked out."""
-    return summary(results.read(path), proof.runtime(), proof.checksum(path), here())
+    """Return the summary of the results of what is checked out."""
+    parts = results.parts()
+    lines = results.of_parts(results.read(path), parts)
+    sample = proof.checksum(SAMPLE) if SAMPLE.exists() else ""
+    return summary(lines, parts, proof.checksum(path), here(), sample)
+
+
+def write_sample(path: Path = results.RESULTS, sample: Path = SAMPLE) -> None:
+    """Write some of the results of what is checked out, for whoever has a clone alone."""
+    lines = results.of_parts(results.read(path), results.parts())
+    sample.unlink(missing_ok=True)
+    for line in random.Random(SEED).sample(lines, min(_SAMPLED, len(lines))):
+        results.append(line, sample)
 
 
 def totals(table: Table) -> dict[str, Cell]:

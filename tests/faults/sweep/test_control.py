@@ -183,6 +183,34 @@ def test_a_case_in_which_the_job_ends_is_not_held(
     assert play.play(case, scene, started).verdict == (play.HELD if is_drained else play.STALLED)
 
 
+@pytest.mark.parametrize(
+    ("fault", "drivers", "failures", "repeated", "said"),
+    [
+        (cases.REFUSED, 1, 0, 0, ""),
+        (cases.REFUSED, 2, 0, 0, "2 drivers, not 1"),
+        (cases.REFUSED, 1, 1, 0, "1 failures, not 0"),
+        (cases.GONE, 1, 1, 0, ""),
+        (cases.GONE, 1, 2, 0, "2 failures, not 1"),
+        (cases.REFUSED, 1, 0, 40, ""),
+        (cases.REFUSED, 1, 0, 41, "41 rows repeated, not 40"),
+    ],
+)
+def test_a_case_with_more_than_its_fault_explains_is_not_held(
+    fault: str, drivers: int, failures: int, repeated: int, said: str
+) -> None:
+    scene: Any = _Scene(JOB, lambda: True)
+    scene.context.settings.ledger = "//ledger"
+    batches = [{"rows_written": {"output": 30, "rejected": 10}}, {"rows_written": {"output": 3}}]
+    scene.context.client = SimpleNamespace(select_rows=lambda query: batches)
+    found = _play(scene)
+    found.case = Case(JOB, "middle:CommitTransaction.ledger", fault)
+    lives: list[Any] = [_Life(failures=failures), *[_Life()] * (drivers - 1)]
+    found.lives = lives
+    result = play.Result(play.HELD, oracle.Verdict(repeated=repeated))
+    judged = play._explained(result, found)
+    assert (judged.verdict, judged.said) == (play.FAILED if said else play.HELD, said)
+
+
 @both
 def test_a_case_that_takes_longer_has_not_stalled(variant: Variant, clock: _Clock) -> None:
     found = _play(_Scene(variant, lambda: clock.now > 0.7 * PATIENCE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -57,18 +58,46 @@ def test_a_history_is_judged_from_its_file(tmp_path: Path) -> None:
     ]
     case = f"{VARIANT.name}:middle:ModifyRows.output:dropped"
     path = history.write(tmp_path, case, history.lines({"case": case}, sent, requests, found))
-    verdict = history.check(path)
-    assert (verdict.lost, verdict.repeated) == (1, 0)
+    variant, verdict = history.check(path)
+    assert (variant, verdict.lost, verdict.repeated) == (VARIANT, 1, 0)
     assert verdict.examples == (f"output: lost {lost}",)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "times", "code"), [("transactional", 2, 1), ("at_least_once", 2, 0)]
+)
+def test_a_history_that_breaks_its_promise_is_an_error(
+    tmp_path: Path, guarantee: str, times: int, code: int
+) -> None:
+    sent, case = _sent(), f"{guarantee}-map-1:middle:ModifyRows.output:dropped"
+    found = history.expected_of(Variant(guarantee, "map"), sent)
+    assert history.main([str(_written(tmp_path, case, sent, found))]) == 0
+    found["output"][next(iter(found["output"]))] = times
+    assert history.main([str(_written(tmp_path, case, sent, found))]) == code
+    found["output"]["[a row that nobody expects]"] = 1
+    assert history.main([str(_written(tmp_path, case, sent, found))]) == 1
+
+
+def _written(
+    folder: Path, case: str, sent: list[oracle.Row], found: dict[str, Counter[str]]
+) -> Path:
+    return history.write(folder, case, history.lines({"case": case}, sent, [], found))
 
 
 def test_the_journal_counts_what_a_key_hides() -> None:
     entries = [
-        SimpleNamespace(method="ModifyRows", args={"path": "//out", "rows": 12}, error=None),
-        SimpleNamespace(method="ModifyRows", args={"path": "//out", "rows": 12}, error={"code": 1}),
-        SimpleNamespace(method="ModifyRows", args={"path": "//ledger", "rows": 2}, error=None),
+        _entry("ModifyRows", "T", path="//out", rows=12),
+        _entry("ModifyRows", "T", path="//out", rows=12, error={"code": 1}),
+        _entry("ModifyRows", "T", path="//ledger", rows=2),
+        _entry("ModifyRows", "aborted", path="//out", rows=5),
+        _entry("CommitTransaction", "T"),
+        _entry("CommitTransaction", "aborted", error={"code": 1}),
     ]
     assert oracle.written_rows(entries, "//out") == 12
+
+
+def _entry(method: str, transaction: str, error: Any = None, **args: Any) -> SimpleNamespace:
+    return SimpleNamespace(method=method, args={"transaction": transaction, **args}, error=error)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
@@ -80,4 +109,5 @@ def test_rows_of_a_seed_are_equal_and_go_forward(variant: Variant) -> None:
     assert first == again
     events = [[row["event_id"] for row in rows] for rows in first]
     assert not {*events[0]} & {*events[1]}
-    assert history.expected_of(variant, [*first[0], *first[1]])["output"].total() >= 0
+    expected = history.expected_of(variant, [row for rows in first for row in rows])
+    assert expected["output"].total() > 0

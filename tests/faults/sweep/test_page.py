@@ -33,7 +33,7 @@ from ytstream.settings.job_settings import SPYT
 
 NAME = "transactional-map-1:middle:ModifyRows.output"
 COMMIT = "transactional-map-1:middle:CommitTransaction.ledger"
-HELD = Line(f"{NAME}:refused", "held", 0, 0, 1.5, 31, "abc", recovered=1.0, judge=proof.JUDGE)
+HELD = Line(f"{NAME}:refused", "held", 0, 0, 1.5, 31, "abc", recovered=1.0)
 LINES = [
     HELD,
     replace(HELD, case=f"{NAME}:overtaken", recovered=3.0),
@@ -42,11 +42,12 @@ LINES = [
     replace(HELD, case=f"{COMMIT}:killed-after+restart-raise:ModifyRows.ledger:killed-after"),
     replace(HELD, case="at_least_once-map-1:middle:ModifyRows.output:refused", repeated=12),
 ]
+PARTS = {"runtime": "abc", "harness": "def"}
 ENDED = replace(HELD, verdict="ended", said="[state_damaged] the job cannot continue", waiting=40)
 
 
 def _page(*lines: Line) -> str:
-    return page(summary.summary(lines, "abc", "", {}))
+    return page(summary.summary(lines, PARTS, "", {}))
 
 
 def test_the_figures_are_those_of_the_results() -> None:
@@ -68,7 +69,7 @@ def test_the_figures_are_those_of_the_results() -> None:
 
 
 def test_a_job_that_ended_is_counted_wherever_results_are() -> None:
-    found = summary.summary([*LINES[1:], ENDED], "abc", "", {})
+    found = summary.summary([*LINES[1:], ENDED], PARTS, "", {})
     assert ["ended", ENDED.case, ENDED.said] in found.not_held
     (cell,) = (one for one in found.table["transactional-map-1"].values() if one.ended)
     assert (cell.cases, cell.ended, kind_of(cell)) == (1, 1, "failed")
@@ -112,15 +113,24 @@ def test_the_tally_has_each_fault_with_its_worst_time() -> None:
     assert counts.slowest(lines, 1) == [f"   7.5 s  {COMMIT}:refused"]
 
 
-def test_results_of_former_rules_are_told_and_do_not_count_today() -> None:
-    former = replace(HELD, judge=1)
-    found = summary.summary([former, LINES[1]], "abc", "", {})
-    assert found.judge == 1
-    assert "of earlier rules" in page(found)
+def test_results_of_former_rules_are_told() -> None:
+    former = page(summary.summary(LINES, {}, "", {}))
+    assert "of earlier rules" in former
     assert "earlier rules" not in _page(*LINES)
-    assert " ended" not in page(found).partition("## Run it")[0].partition("In 2 cases")[2]
-    names = [former.case, LINES[1].case]
-    assert [*results.pending(names, [former, LINES[1]])] == [former.case]
+    assert " ended" not in former.partition("## Run it")[0].partition("In 5 cases")[2]
+
+
+def test_a_result_counts_as_long_as_what_it_was_played_with_is_the_same() -> None:
+    one = "transactional-window-1:middle:ModifyRows.output:refused"
+    names = ["runtime", "template map", "template window"]
+    parts = dict.fromkeys(names, "0")
+    lines = [
+        replace(HELD, case=case, digest=results.digest_of(case, parts)) for case in (HELD.case, one)
+    ]
+    assert results.of_parts(lines, parts) == lines
+    assert results.of_parts(lines, {**parts, "runtime": "1"}) == []
+    assert results.of_parts(lines, {**parts, "template window": "1"}) == lines[:1]
+    assert results.of_parts(lines, {**parts, "template map": "1"}) == lines[1:]
 
 
 def test_rows_in_a_queue_are_a_column_of_their_own() -> None:
@@ -132,11 +142,11 @@ def test_rows_in_a_queue_are_a_column_of_their_own() -> None:
 def test_the_summary_is_small_and_reads_back(tmp_path: Path) -> None:
     lines = [replace(HELD, case=f"{each.name}:middle:a.b:{fault}", repeated=1234, lost=1)
              for each in (*VARIANTS, *LISTINGS) for fault in FAULTS]  # fmt: skip
-    found = summary.summary(LINES, "a", "b", {})
+    found = summary.summary(LINES, PARTS, "b", {})
     summary.write(found, path := tmp_path / "summary.json")
     assert summary.read(path) == replace_lists(found)
     usual = [replace(line, repeated=0, lost=0) for line in lines]
-    summary.write(summary.summary(usual, "a", "b", {}), path)
+    summary.write(summary.summary(usual, PARTS, "b", {}), path)
     assert path.stat().st_size < 7_000
     assert summary.SUMMARY.stat().st_size < 10_000
 
@@ -153,11 +163,11 @@ def replace_lists(found: summary.Summary) -> summary.Summary:
 
 def test_the_summary_is_of_the_results_where_they_are_at_hand() -> None:
     found = summary.read()
-    path = results.BUILD / proof.results_of(found.runtime)
-    if not (found.runtime and path.exists()):
+    if not (found.parts and results.RESULTS.exists()):
         pytest.skip("the results are an asset of the release")
-    assert proof.checksum(path) == found.sha256
-    again = summary.summary(results.read(path), found.runtime, found.sha256, found.machine)
+    assert proof.checksum(results.RESULTS) == found.sha256
+    lines = results.of_parts(results.read(), found.parts)
+    again = summary.summary(lines, found.parts, found.sha256, found.machine)
     assert summary.as_json(again) == summary.as_json(found)
 
 
@@ -172,12 +182,11 @@ def test_a_cluster_that_stumbles_has_a_section_of_its_own(tmp_path: Path) -> Non
         replace(ENDED, case=other.name),
         replace(HELD, case=f"{one.name.rpartition(':')[0]}:dropped", verdict="missed"),
         replace(HELD, resumed=99.0),
-        replace(HELD, case=one.name, resumed=98.0, judge=1),
     ]
     found = stumbles.of_lines(lines, "abc", {"versions": "pyspark 1"})
     stumbles.write(found, path := tmp_path / "stumbles.json")
     assert stumbles.read(path) == found
-    text = page(summary.summary(LINES, "abc", "", {}), found)
+    text = page(summary.summary(LINES, PARTS, "", {}), found)
     assert f"| {one.variant.name} | 1: 7.3 s | " in text
     assert "Of 2 cases at 2 classes of request, 1 held" in text
     assert f"- ended: `{other.name}`: `{ENDED.said}`" in text
@@ -259,9 +268,12 @@ def test_every_case_has_a_name_of_its_own() -> None:
     assert len({case.name for case in cases}) == len(cases) >= 2_000
     assert len(distinct(cases)) >= 5_000
     assert sum(case.variant.is_listing for case in distinct(cases)) >= 800
-    assert len(VARIANTS) == 2 * 24 + 2  # both connectors, but one with totals in a table
+    # Both connectors, but one alone with totals in a table and with merged rows.
+    assert len(VARIANTS) == 2 * 24 + 4
     assert {case.kind for case in cases} == {*FAULTS}
     assert {case.variant for case in cases} == {*JOBS, *LISTINGS}
+    one = "transactional-map-1:middle:ModifyRows.output:refused"
+    assert [case.name for case in chosen(one, cases)] == [one]  # and not that of the listing
     assert [case.name for case in chosen("map-1:middle:ModifyRows.output:refused", cases)] == [
         f"{of}{guarantee}-map-1:middle:ModifyRows.output:refused"
         for of in ("", "listing-")

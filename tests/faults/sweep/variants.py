@@ -56,10 +56,10 @@ VARIANTS = (
         for connector, queues, (guarantee, processing) in product((OWN, SPYT), (1, 2), PAIRS)
         if processing != MERGE
     ),
-    *(Variant("transactional", TOTALS, queues) for queues in (1, 2)),
+    *(Variant("transactional", kind, queues) for kind in (TOTALS, MERGE) for queues in (1, 2)),
 )
-"""All that the template offers, with one queue and with two, on both connectors. SPYT's does not
-add to totals in a table."""
+"""All that the template offers, with one queue and with two, on both connectors. SPYT's neither
+adds to totals in a table nor merges rows."""
 STUMBLING = tuple(
     Variant("transactional", processing, connector=connector, store=store)
     for processing, store, connector in product(STATEFUL, (ROCKSDB, MEMORY), (OWN, SPYT))

@@ -19,7 +19,6 @@ from tests.faults.sweep import cases, history, lane, results
 from tests.faults.sweep.play import NOT_HELD, STALLED, Result, play, unplayed
 from tests.faults.sweep.scene import SEED, Scene, recorded
 from tests.support.jvm import submit_args
-from tools import proof
 
 RESULT, READY, RECORDED = "RESULT ", "READY", "RECORDED"
 HISTORY = "--history"
@@ -73,7 +72,6 @@ def line_of(name: str, result: Result, seconds: float, commit: str) -> results.L
         starts=result.starts,
         failures=result.failures,
         resumed=round(result.resumed, 2),
-        judge=proof.JUDGE,
         recovered=round(result.recovered, 2),
         rewritten=result.rewritten,
         said=result.said[:300],

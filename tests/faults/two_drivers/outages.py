@@ -90,8 +90,12 @@ def outage(
 
 
 def _resumed(stage: Stage, driver: JobProcess) -> float:
-    """Return the seconds until the next batch is in the ledger."""
+    """Put more rows into the queue; return the seconds until the next batch is in the ledger.
+
+    A batch may need no HTTP, so all rows of before may be in one by now.
+    """
     began, before = time.monotonic(), stage.batches()
+    stage.fill()
     stage.wait(lambda: stage.batches() > before, driver)
     return time.monotonic() - began
 
