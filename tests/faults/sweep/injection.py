@@ -62,6 +62,7 @@ def _by_state(play: Play, point: Point, life: Recorded) -> int:
     scene.control.journal.clear()
     rows = play.output_rows()
     play.since = time.monotonic()
+    play.arrive()
     play.start()
     return rows
 
@@ -90,6 +91,7 @@ def _overtaken(play: Play, point: Point, life: Recorded) -> int:
     control.journal.clear()
     rows = play.output_rows()
     play.since = time.monotonic()
+    play.arrive()
     play.start()
     return rows
 

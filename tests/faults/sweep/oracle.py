@@ -6,6 +6,7 @@ the template). The tables are read as they are, by a client of their own.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -116,7 +117,7 @@ def expected_of(
 
 
 def read(client: Any, root: str, outputs: Mapping[str, Sequence[str]]) -> dict[str, Counter[str]]:
-    """Read each output from its table; a rejected row is known by the queue's row at its place."""
+    """Read each output from its table; a rejected row is the queue's row at its place."""
     found = {}
     for name, columns in outputs.items():
         rows: Iterable[Row] = client.select_rows(f"* from [{root}/{name}]")
@@ -127,20 +128,36 @@ def read(client: Any, root: str, outputs: Mapping[str, Sequence[str]]) -> dict[s
 
 
 def _with_sources(client: Any, root: str, rejected: Sequence[Row]) -> list[Row]:
-    queues = sorted({str(row.get("queue_id") or f"{root}/queue-0") for row in rejected})
+    queues = sorted({_queue_of(row, root) for row in rejected})
     sources: dict[tuple[str, int, int], Row] = {}
     for queue in queues:
         for row in client.select_rows(f"* from [{queue}]"):
             sources[queue, row["$tablet_index"], row["$row_index"]] = row
     return [
-        {
-            **sources[
-                str(row.get("queue_id") or f"{root}/queue-0"), row["tablet_index"], row["row_index"]
-            ],
-            "reason": row["reason"],
-        }
+        _with_source(row, sources[_queue_of(row, root), row["tablet_index"], row["row_index"]])
         for row in rejected
     ]
+
+
+def _queue_of(row: Row, root: str) -> str:
+    return str(row.get("queue_id") or f"{root}/queue-0")
+
+
+def _with_source(row: Row, source: Row) -> Row:
+    """Return the queue's row with the reason, which says so where the JSON has other values."""
+    reason = row["reason"] if _is_source(row["row"], source) else f"{row['reason']}: another row"
+    return {**source, "reason": reason}
+
+
+def _is_source(text: str, source: Row) -> bool:
+    """Whether the JSON of a rejected row has the values of the queue's row; times are texts."""
+    given = json.loads(text)
+    return all(
+        given.get(name) == plain(value)
+        or (isinstance(value, int) and isinstance(given.get(name), str))
+        for name, value in source.items()
+        if not name.startswith("$")
+    )
 
 
 def written_rows(entries: Iterable[Any], path: str) -> int:

@@ -124,6 +124,7 @@ def _results(found: Summary) -> str:
         f"{exact} rows were duplicated in the exactly-once modes, and {allowed} under "
         f"`at_least_once`, which allows it. {_missed(total)}",
         _rewritten(*found.rewritten),
+        "\n".join(f"- missed: `{case}`" for case in found.missed),
         _not_held(found.not_held),
     ]
     return "\n\n".join(filter(None, parts))

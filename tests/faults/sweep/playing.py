@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.life import (
@@ -24,13 +25,21 @@ from ytstream.errors.error_codes import ErrorCode
 _FOLLOWING, _FOLLOWING_BATCH = 20, 90
 """Rows that follow once the fault is over: they show that the job goes on. Of a batch of its own.
 """
-ARRIVAL_SECONDS, _ARRIVING, _ARRIVING_SEED = 5.0, 6, 100
+ARRIVAL_SECONDS, _ARRIVING, _BURST, _ARRIVING_SEED = 5.0, 6, 90, 100
 """A production queue gets rows all the time: so many come so often while a driver is waited for,
 but for the last third of the patience: who keeps up with them has read all of them then."""
+EVERYWHERE, ONE_QUEUE, BURSTS, NOWHERE = "everywhere", "one queue", "bursts", "nowhere"
+ARRIVALS = (EVERYWHERE, ONE_QUEUE, BURSTS, NOWHERE)
+"""Where rows arrive: in each queue, in the first one alone, many in every third turn, or not."""
 _ARRIVING_SECONDS = 120.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 """Between two attempts of a driver, as YTsaurus starts them."""
 _END_SECONDS = 30.0
+
+
+def arrivals_of(case: Case) -> str:
+    """Return how rows arrive in a case: cases take turns, and each is the same in every run."""
+    return ARRIVALS[crc32(case.name.encode()) % len(ARRIVALS)]
 
 
 class MissedError(Exception):
@@ -76,7 +85,7 @@ class Play:
                 raise StalledError(f"rows stay in the queue for {PATIENCE:.0f} s")
             if arrival < waited < _ARRIVING_SECONDS:
                 arrival += ARRIVAL_SECONDS
-                self._arrive()
+                self.arrive()
             self.verify_goes_on()
             if self.lives[-1].is_over:
                 time.sleep(pause)
@@ -114,14 +123,20 @@ class Play:
         with suppress(StalledError):  # its thread hangs: the process would be killed
             self.lives[-1].end(_END_SECONDS)
 
-    def _arrive(self) -> None:
-        """Send a few rows to each queue, a little newer than all others: none is late."""
-        sample, job = self.scene.sample, self.scene.context.job
-        newest = sample.newest(job, self.sent)
+    def arrive(self) -> None:
+        """Send a few rows, a little newer than all others: none is late."""
+        sample, job, how = self.scene.sample, self.scene.context.job, arrivals_of(self.case)
         self.arrivals += 1
-        for position, queue in enumerate(self.scene.context.settings.queues):
+        count = _ARRIVING
+        if how == NOWHERE or (how == BURSTS and self.arrivals % 3 != 1):
+            return
+        if how == BURSTS:
+            count = _BURST
+        newest = sample.newest(job, self.sent)
+        queues = self.scene.context.settings.queues
+        for position, queue in enumerate(queues[:1] if how == ONE_QUEUE else queues):
             seed = (SEED + position) * 1_000 + _ARRIVING_SEED + self.arrivals
-            self._send(queue, [{**row} for row in sample.make(_ARRIVING, seed, newest)])
+            self._send(queue, [{**row} for row in sample.make(count, seed, newest)])
 
     def follow(self) -> None:
         """Send what follows, and what brings out the rows that wait for the watermark."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.faults.sweep import cases, counts, results
 from tests.faults.sweep.counts import Cell
-from tests.faults.sweep.play import NOT_HELD
+from tests.faults.sweep.play import MISSED, NOT_HELD
 from tests.faults.sweep.results import PROOF, Line
 from tests.faults.sweep.scene import SEED
 from tests.support.project import ROOT
@@ -52,6 +52,8 @@ class Summary:
     """Cases and rows that were written again under a key."""
     not_held: Sequence[Sequence[str]] = ()
     """Verdict, case and message."""
+    missed: Sequence[str] = ()
+    """Cases whose fault did not happen at its point."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """The digest of each part that decides a verdict; none of results of former rules."""
     sample: str = ""
@@ -89,6 +91,7 @@ def summary(
         not_held=[
             [line.verdict, line.case, line.said[:90]] for line in played if line.verdict in NOT_HELD
         ][:_MOST],
+        missed=[line.case for line in played if line.verdict == MISSED][:_MOST],
         parts=parts,
         sample=sample,
     )

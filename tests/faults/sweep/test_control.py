@@ -5,6 +5,7 @@ The job and the listing get the same patience and rows. Their faults differ by w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -104,7 +105,10 @@ both = pytest.mark.parametrize("variant", [JOB, LISTING], ids=["job", "listing"]
 
 
 @both
-def test_rows_arrive_while_a_driver_is_waited_for(variant: Variant, clock: _Clock) -> None:
+def test_rows_arrive_while_a_driver_is_waited_for(
+    variant: Variant, clock: _Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(playing, "arrivals_of", lambda case: playing.EVERYWHERE)
     found = _play(scene := _Scene(variant, lambda: False))
     with pytest.raises(StalledError, match="rows stay in the queue"):
         found.drain()
@@ -117,6 +121,36 @@ def test_rows_arrive_while_a_driver_is_waited_for(variant: Variant, clock: _Cloc
     times = [row["time"] for row in found.sent]
     assert times == sorted(times)
     assert len({row["seed"] for row in found.sent[1:]}) == 2 * found.arrivals
+
+
+@pytest.mark.parametrize(
+    ("how", "queues", "rows"),
+    [
+        (playing.ONE_QUEUE, ["//q0"] * 4, [6] * 4),
+        (playing.BURSTS, ["//q0", "//q1"] * 2, [90] * 4),
+        (playing.NOWHERE, [], []),
+    ],
+)
+def test_rows_arrive_in_one_queue_in_bursts_or_nowhere(
+    monkeypatch: pytest.MonkeyPatch, how: str, queues: list[str], rows: list[int]
+) -> None:
+    monkeypatch.setattr(playing, "arrivals_of", lambda case: how)
+    found = _play(scene := _Scene(JOB, lambda: True))
+    counts: list[int] = []
+    monkeypatch.setattr(scene, "put", lambda queue, rows: counts.append(len(rows)))
+    for _ in range(4):
+        found.arrive()
+    assert counts == rows
+    found = _play(scene := _Scene(JOB, lambda: True))
+    for _ in range(4):
+        found.arrive()
+    assert scene.put_into == queues
+
+
+def test_cases_take_turns_in_how_rows_arrive() -> None:
+    every = Counter(map(playing.arrivals_of, cases.of_proof()))
+    assert {*every} == {*playing.ARRIVALS}
+    assert min(every.values()) > len(cases.of_proof()) / 5
 
 
 @both

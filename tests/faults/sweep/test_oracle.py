@@ -84,6 +84,29 @@ def _written(
     return history.write(folder, case, history.lines({"case": case}, sent, [], found))
 
 
+def test_a_rejected_row_has_the_values_of_its_queue() -> None:
+    queue = {
+        "$tablet_index": 0,
+        "$row_index": 7,
+        "id": 5,
+        "name": "\u0447",
+        "at": 1_700,
+        "no": None,
+    }
+    rejected = {"tablet_index": 0, "row_index": 7, "reason": "odd"}
+
+    def read(text: str) -> dict[str, Counter[str]]:
+        tables = {"//q/queue-0": [queue], "//q/rejected": [{**rejected, "row": text}]}
+        client = SimpleNamespace(select_rows=lambda query: tables[query.split("[")[1][:-1]])
+        return oracle.read(client, "//q", {"rejected": ["id", "reason"]})
+
+    same = '{"id": 5, "name": "\u0447", "at": "2023-11-14 22:13:20"}'
+    expected = {"rejected": oracle.counted([{"id": 5, "reason": "odd"}], ["id", "reason"])}
+    assert oracle.compared(expected, read(same)).wrong == 0
+    for other in ('{"id": 6, "name": "\u0447", "at": ""}', '{"id": 5, "at": "2023"}', "{}"):
+        assert oracle.compared(expected, read(other)).wrong == 1
+
+
 def test_the_journal_counts_what_a_key_hides() -> None:
     entries = [
         _entry("ModifyRows", "T", path="//out", rows=12),

@@ -55,6 +55,7 @@ def test_the_figures_are_those_of_the_results() -> None:
     assert text.endswith("\n\ncases: 5\n")
     assert "| transactional-map-1 | 4 | 2 | 0 | 0 | 0 | 0 |" in text
     assert "1 more cases are not counted" in text
+    assert f"- missed: `{NAME}:dropped`" in text
     assert "0 rows were duplicated in the exactly-once modes, and 12 under `at_least_once`" in text
     assert f"- failed: `{NAME}:killed-after`: `output: lost []`" in text
     count = len(of_proof())
