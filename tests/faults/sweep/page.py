@@ -19,6 +19,7 @@ from tests.faults.sweep.picture import picture
 from tests.faults.sweep.stumbles import Outcome, Stumbles
 from tests.faults.sweep.summary import Summary, Table, totals
 from tests.support.project import ROOT
+from ytstream.settings.job_settings import SPYT
 
 PAGE, PICTURE = ROOT / "docs" / "proof.md", ROOT / "docs" / "proof" / "table.svg"
 
@@ -235,11 +236,12 @@ def write(found: Summary) -> None:
 
 
 def by_pair(table: Mapping[str, Mapping[str, Cell]]) -> dict[str, dict[str, Cell]]:
-    """Return the cells of all queues and connectors of a guarantee and a processing type."""
+    """Return the cells of a guarantee, a processing type and a connector, of all queues."""
     pairs: dict[str, dict[str, list[Cell]]] = {}
     for name, row in table.items():
-        guarantee, processing = name.removeprefix("listing-").split("-")[:2]
-        cells = pairs.setdefault(f"{guarantee} {processing}", {group: [] for group in GROUPS})
+        guarantee, processing, _, *others = name.removeprefix("listing-").split("-")
+        about = f"{guarantee} {processing}{', on SPYT' if SPYT in others else ''}"
+        cells = pairs.setdefault(about, {group: [] for group in GROUPS})
         for group, cell in row.items():
             cells[group].append(cell)
     return {
