@@ -235,10 +235,7 @@ def _is_played(variant: Variant, point: Mapping[str, Any]) -> bool:
 
 def is_full(variant: Variant, place: str) -> bool:
     """Return whether the variant meets every fault in that place."""
-    if variant.is_listing:  # of two queues, the mode that writes and commits together
-        is_chosen = variant.queues == 1 or variant.guarantee == "transactional"
-        return variant.name in FULL and place == "middle" and is_chosen
-    return variant.name in FULL
+    return variant.name in FULL and (place == "middle" or not variant.is_listing)
 
 
 def _is_side_by_side(point: Mapping[str, Any]) -> bool:
@@ -318,7 +315,7 @@ def _stumbles_at(point: Mapping[str, Any]) -> Iterator[str]:
 
 
 def covering(points: Points) -> set[Case]:
-    """Return the stumbles that `make proof` plays.
+    """Return stumbles of which sampled_stumbles() chooses.
 
     Each processing type meets each of its faults at each class of request once. The variants and
     the points of a class take turns, so that each pair of a store, a connector, a position and a
@@ -340,7 +337,7 @@ def covering(points: Points) -> set[Case]:
 
 
 def sampled_stumbles(covered: Iterable[Case] | None = None) -> list[Case]:
-    """Return the stumbles that an hour is enough for, of those that `make proof` plays.
+    """Return the stumbles that `make proof` plays: an hour is enough for them.
 
     Each class of request meets each of its faults once. Types and variants take turns, so that
     each type is played at each of its classes, and each variant as often as others.
@@ -383,30 +380,44 @@ def leading(cases: Sequence[Case], count: int) -> list[Case]:
 def distinct(cases: Iterable[Case], points: Points | None = None) -> list[Case]:
     """Return the cases that `make proof` plays.
 
-    Left out are the kills before a request that leave what a kill after another does, and stumbles
-    that are not in covering().
+    Left out are kills that leave what another one does, and stumbles beyond sampled_stumbles().
     """
     known = points if points is not None else _known_points()
     covered = covering(known) if points is not None else _covered()
-    kept = covered.union(
+    kept = {*sampled_stumbles(covered)}.union(
         case for variant in STUMBLING for case in cases_of(variant, known.get(variant.name, ()))
     )
     doubles = {
-        (variant, str(point["name"]))
+        (variant, str(point["name"]), kill)
         for variant, found in known.items()
         for point in found
         if point["is_write"] and point["after"]
+        for kill in KILLS
+        if kill == KILLED_BEFORE or _leaves_nothing(point)
     }
     return [
         case
         for case in cases
         if (case in kept or not (case.fault in STUMBLES and case.variant in STUMBLING))
-        and (
-            case.fault != KILLED_BEFORE
-            or case.second
-            or (case.variant.name, case.point) not in doubles
-        )
+        and (case.second or (case.variant.name, case.point, case.fault) not in doubles)
     ]
+
+
+def _leaves_nothing(point: Mapping[str, Any]) -> bool:
+    """Return whether a driver that is killed after the request leaves what it would have before.
+
+    What is written in a transaction is gone with it, until it is committed.
+    """
+    return point["in_transaction"] and point["method"] not in COMMITS
+
+
+def kills() -> tuple[int, int]:
+    """Return how many single kills `make proof` plays, and at how many requests a kill is alike."""
+    played, every = (
+        sum(case.fault in KILLS and not case.second for case in found)
+        for found in (of_proof(), all_cases())
+    )
+    return played, every
 
 
 def _which(point: Mapping[str, Any]) -> str:

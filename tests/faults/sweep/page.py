@@ -125,6 +125,7 @@ def _results(found: Summary) -> str:
         f"{exact} rows were duplicated in the exactly-once modes, and {allowed} under "
         f"`at_least_once`, which allows it. {_missed(total)}",
         _rewritten(*found.rewritten),
+        _kills(*found.kills) if found.kills else "",
         "\n".join(f"- missed: `{case}`" for case in found.missed),
         _not_held(found.not_held),
     ]
@@ -156,6 +157,13 @@ def _missed(total: Cell) -> str:
         f"{total.missed} more cases are not counted: their fault did not happen at its point."
         if total.missed
         else "In every case the fault happened at its point."
+    )
+
+
+def _kills(played: int, every: int) -> str:
+    return (
+        f"The cases have {played:,} single kills. Before or after each write there are {every:,}: "
+        "the others leave the same rows and the same state as one of these."
     )
 
 

@@ -52,6 +52,8 @@ class Summary:
     """Cases and rows that were written again under a key."""
     not_held: Sequence[Sequence[str]] = ()
     """Verdict, case and message."""
+    kills: Sequence[int] = ()
+    """Single kills that there are, and before and after how many writes one is like one of them."""
     missed: Sequence[str] = ()
     """Cases whose fault did not happen at its point."""
     parts: Mapping[str, str] = field(default_factory=dict)
@@ -91,6 +93,7 @@ def summary(
         not_held=[
             [line.verdict, line.case, line.said[:90]] for line in played if line.verdict in NOT_HELD
         ][:_MOST],
+        kills=[*cases.kills()],
         missed=[line.case for line in played if line.verdict == MISSED][:_MOST],
         parts=parts,
         sample=sample,
