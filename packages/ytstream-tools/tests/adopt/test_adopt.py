@@ -231,6 +231,8 @@ def test_a_key_may_repeat_where_the_job_drops_repeats(tmp_path: Path) -> None:
     project = generate(tmp_path, processing="deduplicate")
     said = _adopt(project, SourceRows("orders", ORDERS, [], rows), _job("deduplicate"))
     assert "proposal: key id: 40 different values in 45 of 45 rows" in said
+    assert "proposal: LATENESS " in said
+    assert "WINDOW" not in said
     text = (project / "src/bids_stream/transform.py").read_text()
     assert 'dropDuplicatesWithinWatermark(["id"])' in text
     assert 'unique=("id",)' in (project / "sample/rows.py").read_text()
@@ -374,6 +376,15 @@ def test_the_first_transform_of_objects_gives_their_values(
         "files": '["a"]', "late": None,
     }  # fmt: skip
     assert made["output"][0]["title"] == "0"
+
+
+def test_a_column_of_texts_and_numbers_comes_with_how_to_read_it(tmp_path: Path) -> None:
+    rows = [{"title": 1776 if number % 7 == 0 else f"film {number}"} for number in range(40)]
+    columns = resolved("QUEUE", [Column("title", ti.Yson)])
+    project = generate(tmp_path)
+    assert 'json_of("title") is its JSON' in _adopt(project, SourceRows("films", columns, [], rows))
+    transform = (project / "src/bids_stream/transform.py").read_text()
+    assert 'get_json_object(json_of("title"), "$")' in " ".join(transform.split())
 
 
 def test_fields_that_are_not_the_same_thing_are_left_as_they_are() -> None:

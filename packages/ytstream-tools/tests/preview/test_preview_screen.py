@@ -50,6 +50,20 @@ def test_each_value_can_be_read_at_any_width(width: int, columns: int) -> None:
     assert ("┃ value" in text) == (columns > 2)
 
 
+@pytest.mark.parametrize("columns", [1, 8])
+def test_a_long_value_without_spaces_is_folded_and_not_cut(columns: int) -> None:
+    """JSON of an `any` column has no spaces to break a line at."""
+    value = "".join(f'{{"field_{number}":{number}}}' for number in range(15))
+    queue = [Column(f"payload_{number}", "utf8") for number in range(columns)]
+    row = {column.name: value for column in queue}
+    console = Console(file=io.StringIO(), width=60, record=True)
+    console.print(
+        preview_screen.screen(console, replace(EXAMPLE.job, queue=queue), [row], {}, 20, 1.0)
+    )
+    lines = [line for line in console.export_text().splitlines() if line.startswith("│")]
+    assert "".join(line.split("│")[2].strip() for line in lines) == value * columns
+
+
 def test_it_says_what_each_condition_has_met_and_how_to_get_some() -> None:
     first, second = EXAMPLE.job.reject
     row = {REASON: first, **EXAMPLE.sample.make(1)[0]}

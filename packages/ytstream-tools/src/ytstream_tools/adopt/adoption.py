@@ -274,8 +274,13 @@ def show(console: Console, starter: Starter, files: Sequence[PlannedFile]) -> No
 def _proposed(starter: Starter) -> Iterator[str]:
     found = starter.found
     yield from starter.seen()
-    if starter.job.processing in ("window", "deduplicate") and found.event_time is not None:
-        yield f"WINDOW {found.window}, LATENESS {found.lateness}"
+    if found.event_time is None:
+        return
+    match starter.job.processing:
+        case "window":
+            yield f"WINDOW {found.window}, LATENESS {found.lateness}"
+        case "deduplicate":
+            yield f"LATENESS {found.lateness}"
 
 
 def _next(starter: Starter, files: Sequence[PlannedFile]) -> Iterator[str]:

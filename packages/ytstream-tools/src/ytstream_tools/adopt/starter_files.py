@@ -591,6 +591,12 @@ class Starter:
             names = ", ".join(_plain(part.column.name) for part in fields[:12])
             rest = f" and {len(fields) - 12} more" if len(fields) > 12 else ""
             yield f"fields of {_plain(column)}: {names}{rest}"
+        for column in self._of_any():
+            text = f"json_of({_quoted(column)})"
+            yield (
+                f"any type {_plain(column)}: {text} is its JSON. "
+                f'get_json_object({text}, "$") is its text without quotes'
+            )
         if times is not None:
             yield (
                 f"event time {_plain(times.column.name)}: {time_text(times.first_us)} to "
@@ -608,6 +614,12 @@ class Starter:
         elif self.job.processing in ("aggregate", "join", "merge") and self._grouping is not None:
             name = _plain(self._grouping.column.name)
             yield f"no column has few values. {name} is the best: {self._values(self._grouping)}"
+
+    def _of_any(self) -> Iterator[str]:
+        """Yield the columns of type `any` that are not taken apart."""
+        for column in self.source.columns:
+            if type_name(column.type) in ("yson", "any") and column.name not in self._taken_apart():
+                yield column.name
 
     def _values(self, named: Named) -> str:
         many = counted(named.values, "different value")

@@ -65,8 +65,9 @@ def _table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, An
     table = Table(title=title)
     for column in columns:
         table.add_column(_name(column), overflow="fold")
+    most = _VALUE if len(columns) > 1 else _LONG_VALUE
     for row in rows:
-        table.add_row(*_cells(columns, row, _VALUE))
+        table.add_row(*_cells(columns, row, most))
     return table
 
 
@@ -75,7 +76,8 @@ def _list(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any
     chosen = columns[:_LISTED]
     more = len(columns) - len(chosen)
     caption = f"and {more} more column{'s' * (more > 1)}" if more else None
-    table = Table("column", "value", title=title, caption=caption)
+    table = Table("column", title=title, caption=caption)
+    table.add_column("value", overflow="fold")
     for row in rows:
         for column, cell in zip(chosen, _cells(chosen, row, _LONG_VALUE), strict=True):
             table.add_row(_name(column), cell)
