@@ -1,8 +1,8 @@
 """`python -m tools.prose [FILE ...]`: words that pages should not use, and crowded sentences.
 
 words.toml has the words. Code, in blocks and in a line, is not read. Without files: the pages that
-people read, the questions of cookiecutter.json, and the texts in Python that a user's terminal may
-show.
+people read, the questions of cookiecutter.json, the files of a generated repository with their
+comments, and the texts in Python that a user's terminal may show.
 
 proselint and harper know no words of one's own; of what they found on these pages nothing was a
 mistake.
@@ -14,7 +14,7 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +29,13 @@ PAGES = (
     "{{cookiecutter.project_slug}}/**/*.md",
     "cookiecutter.json",
 )
+GENERATED_IN = ("templates", "{{cookiecutter.project_slug}}")
+GENERATED = tuple(
+    f"{folder}/**/{name}"
+    for folder in GENERATED_IN
+    for name in ("*.py", "*.toml", "*.mk", "Makefile")
+)
+"""Files of a user's repository: comments and docstrings are there to be read."""
 MESSAGES = ("ytstream", "ytstream-tools", "ytstream-doctor")
 """Python whose texts are messages. Those of the minicluster are a server's."""
 _REFUSED = "refused"
@@ -65,15 +72,24 @@ def rules(path: Path = WORDS) -> Mapping[re.Pattern[str], str]:
 
 def findings(file: str, text: str, wanted: Mapping[re.Pattern[str], str]) -> Iterator[Finding]:
     """Yield what is wrong with the prose of a page."""
-    prose = _CODE.sub(lambda code: re.sub(r"[^\n]", "`", code[0]), text)
-    flat = prose.replace("\n", " ")  # the same places, with phrases that cross a line
+    yield from words(file, text, wanted)
+    for paragraph in _PARAGRAPH.finditer(prose := _without_code(text)):
+        if paragraph[0].count(";") > 1:
+            at = paragraph.start() + paragraph[0].index(";")
+            yield Finding(file, _line(prose, at), ";", "one semicolon in a paragraph is enough")
+
+
+def words(file: str, text: str, wanted: Mapping[re.Pattern[str], str]) -> Iterator[Finding]:
+    """Yield the words of a text, with phrases that cross a line."""
+    flat = _without_code(text).replace("\n", " ")  # the same positions
     for pattern, better in wanted.items():
         for found in pattern.finditer(flat):
             yield Finding(file, _line(text, found.start()), found[0], better)
-    for paragraph in _PARAGRAPH.finditer(prose):
-        if paragraph[0].count(";") > 1:
-            at = paragraph.start() + paragraph[0].index(";")
-            yield Finding(file, _line(text, at), ";", "one semicolon in a paragraph is enough")
+
+
+def _without_code(text: str) -> str:
+    """Return a text of the same length and lines."""
+    return _CODE.sub(lambda code: re.sub(r"[^\n]", "`", code[0]), text)
 
 
 def messages(file: str, text: str, wanted: Mapping[re.Pattern[str], str]) -> Iterator[Finding]:
@@ -96,11 +112,18 @@ def _line(text: str, at: int) -> int:
 
 def pages() -> list[Path]:
     """Return the pages that people read, and the modules with messages."""
-    found = {path for pattern in PAGES for path in ROOT.glob(pattern)}
+    found = {path for pattern in (*PAGES, *GENERATED) for path in ROOT.glob(pattern)}
     found |= {
         path for name in MESSAGES for path in (ROOT / "packages" / name / "src").rglob("*.py")
     }
     return sorted(path for path in found if path.name not in KEPT)
+
+
+def _reader(path: Path) -> Callable[[str, str, Mapping[re.Pattern[str], str]], Iterator[Finding]]:
+    """Return what reads a file: a user reads the code of a generated repository, too."""
+    if path.suffix in (".md", ".json"):
+        return findings
+    return words if {*path.parts} & {*GENERATED_IN} else messages
 
 
 def main(names: list[str]) -> int:
@@ -109,7 +132,7 @@ def main(names: list[str]) -> int:
     found = [
         finding
         for path in (map(Path, names) if names else pages())
-        for finding in (messages if path.suffix == ".py" else findings)(
+        for finding in _reader(path)(
             str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path),
             path.read_text(encoding="utf-8"),
             wanted,

@@ -1,4 +1,4 @@
-# What has to be on the machine already. Spark reads JAVA_HOME before PATH, and so does this.
+# What must be on the machine already. Spark reads JAVA_HOME before PATH, and so does this.
 # Java 21 is accepted, because SPYT and Spark 4 support it: some systems have only one of the two.
 JAVAS := $(JAVA) 21
 GET_JAVA := Debian 12, Ubuntu: apt install openjdk-$(JAVA)-jre-headless. Debian 13: apt install openjdk-21-jre-headless. \

@@ -17,7 +17,7 @@ ODD = 50
 _WRONG_US = 4_133_980_800_000_000
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", None)
 
-#: The bidders come in groups, each for a visit; a group comes again after all others.
+#: The bidders come in groups, each for a visit; a group returns after all others.
 _VISIT_US = 10 * 60_000_000
 _GROUPS = 12
 _IN_A_GROUP = 30

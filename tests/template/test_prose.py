@@ -40,6 +40,19 @@ def test_messages_are_read_and_docstrings_are_not() -> None:
     assert found == [(2, "has to be"), (2, "cure")]
 
 
+def test_comments_of_a_generated_repository_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    (tmp_path / "templates/map").mkdir(parents=True)
+    file = tmp_path / "templates/map/transform.py"
+    file.write_text('"""One row in."""\n# It has to be mended; by you; now.\n')
+    assert prose.pages() == [file]
+    assert prose.main([]) == 1
+    file.write_text('"""One row in."""\n# Fix it; by you; now.\n')
+    assert prose.main([]) == 0
+
+
 def test_a_paragraph_has_at_most_one_semicolon() -> None:
     assert _found("One; two\nthree; four.\n\n- one; two\n- one; two\n") == [(1, ";")]
 
