@@ -177,6 +177,11 @@ class Job:
         return self.static if isinstance(self.static, Mapping) else {}
 
     @property
+    def arrivals(self) -> tuple[str, ...]:
+        """The archives whose periods are by the time at which rows were written to the queues."""
+        return tuple(name for name, archive in self.archives.items() if archive.by is None)
+
+    @property
     def snapshots(self) -> Sequence[str]:
         """The outputs with a static table per micro-batch."""
         return () if isinstance(self.static, Mapping) else self.static

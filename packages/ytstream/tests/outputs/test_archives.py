@@ -9,17 +9,20 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf, adopt, refusal, unconnected
 from tests.support.server_errors import UNAVAILABLE
 from tests.support.static_outputs import static
+from tests.support.status_steps import without_times
 from ytstream import REJECTED as REJECTED_COLUMNS
 from ytstream import Column, Hourly, days, minutes
 from ytstream.declaration.validation import verify
 from ytstream.ledger import archive_rows
 from ytstream.provisioning import job_objects
+from ytstream.query import pipeline
 from ytstream.recovery.archive_tables import PERIOD_SECONDS
 from ytstream.recovery.epoch import Epoch
 from ytstream_tools.demo.crash_scenario import drained
@@ -68,7 +71,7 @@ def archived(stream: Stream, archive: Any = ARCHIVE, **settings: Any) -> Stream:
     return stream
 
 
-def send(stream: Stream, *hours: float) -> None:
+def send(stream: Stream, *hours: float, queue: int = 0) -> None:
     """Send a row of each of these times, in hours from the middle of the test's first hour."""
     rows = stream.sample.make(len(hours), len(stream.sent) + 1, None)
     if not stream.sent:
@@ -82,7 +85,7 @@ def send(stream: Stream, *hours: float) -> None:
         }
         for i, (row, hour) in enumerate(zip(rows, hours, strict=True))
     ]
-    stream.publish(rows)
+    stream.publish(rows, queue)
 
 
 def seal(stream: Stream) -> None:
@@ -224,3 +227,74 @@ def close(stream: Stream) -> None:
     now = int(stream.client.generate_timestamp()) >> 30
     request = archive_rows.request_row("output", ARCHIVE.begin(now) + 2 * HOUR)
     stream.client.insert_rows(stream.settings.ledger, [request])
+
+
+def copies(rows: DataFrame) -> dict[str, DataFrame]:
+    """Two rows of each: a user's function that drops, joins and unites."""
+    known = rows.sparkSession.range(1).select(F.lit(1).alias("one"))
+    kept = rows.filter("event_id is not null").crossJoin(known).drop("one")
+    return {"output": kept, "copies": kept.select("event_id").union(rows.select("event_id"))}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("guarantee", "connector", "processing"),
+    [
+        ("transactional", "own", "deduplicate"),
+        ("at_least_once", "spyt", "map"),
+        ("transactional", "own", "map"),
+    ],
+)
+def test_periods_by_arrival(
+    stream_of: StreamOf,
+    spark: SparkSession,
+    cluster: Running,
+    guarantee: str,
+    connector: str,
+    processing: str,
+) -> None:
+    """Without `by`, whatever times the rows have; rows of two queues, each as its own says."""
+    archive = Hourly(lateness=minutes(0), keep=days(2))
+    stream = archived(stream_of(guarantee, processing, 2), archive, connector=connector)
+    outputs = {**stream.context.job.outputs, "copies": [Column("event_id", "string")]}
+    paths = {**stream.settings.outputs, "copies": f"{stream.settings.output}_copies"}
+    both = {"output": archive, "copies": Hourly(lateness=minutes(0))}
+    stream.redeclare(outputs=outputs, static=both, split=copies)
+    stream.configure(outputs=paths)
+    job_objects.provision(stream.context)
+    adopt(spark, stream.context)
+    now = int(stream.client.generate_timestamp()) >> 30
+    cluster.client.clock.advance(HOUR - now % HOUR)
+    send(stream, -9, 0)
+    cluster.client.clock.advance(HOUR)
+    send(stream, -9, -8, queue=1)
+    send(stream, 0.1)
+    with stream.running() as query:
+        wait(drained(stream.context), query)
+    cluster.client.clock.advance(HOUR + 60)
+    seal(stream)
+    assert [len(ids) for ids in tables(stream).values()] == [2, 3]
+    client: Any = stream.client
+    folder = stream.settings.outputs["copies"]
+    names = sorted(map(str, client.list(folder)))
+    assert [client.get(f"{folder}/{name}/@row_count") for name in names] == [4, 6]
+    assert names == [*tables(stream)]
+    assert rejected(stream) == {}
+
+
+def grouped(rows: DataFrame) -> dict[str, DataFrame]:
+    return {"output": rows.groupBy(*rows.columns).count().drop("count")}
+
+
+@pytest.mark.spark
+@pytest.mark.thorough
+def test_rows_whose_arrival_nobody_can_tell_are_refused(
+    stream_of: StreamOf, spark: SparkSession
+) -> None:
+    stream = archived(stream_of("transactional", "map"), Hourly())
+    stream.redeclare(split=grouped)
+    said = refusal(lambda: pipeline.flow_of(spark, stream.context))
+    assert "STATIC['output'] has no by=: behind Aggregate of outputs(), the job cannot tell" in said
+    without_times(stream.context)
+    said = refusal(lambda: pipeline.flow_of(spark, stream.context))
+    assert "has no column $timestamp that says when a row was written" in said

@@ -10,8 +10,9 @@ from yt.common import YtError
 
 from minicluster.testing import Running
 from tests.support.archives import COLUMNS, DAY, HOUR, NOW, Driver, declared
-from tests.support.helpers import ContextOf
+from tests.support.helpers import ContextOf, refusal
 from tests.support.server_errors import UNAVAILABLE
+from tests.support.status_steps import without_times
 from ytstream import Column, Every, Hourly, days, minutes
 from ytstream.errors import JobError
 from ytstream.ledger import archive_rows
@@ -33,7 +34,7 @@ def driver(provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch) -> Driver
     context = declared(provisioned_of("transactional"), archive, COLUMNS)
     job_objects.provision(context)
     driver = Driver(context)
-    monkeypatch.setattr(completeness, "bound", lambda _: driver.complete)
+    monkeypatch.setattr(completeness, "bound", lambda *_: driver.complete)
     return driver
 
 
@@ -57,6 +58,20 @@ def test_a_table_appears_once_it_is_complete(driver: Driver) -> None:
     assert driver.seal(2 * HOUR + 600) == ["00:00:00Z", "01:00:00Z"]
     assert sorted(driver.rows()) == sorted(driver.sent)
     assert driver.staged() == []
+
+
+@pytest.mark.parametrize("processing", ["map", "deduplicate"])
+def test_rows_without_times_are_found_by_check(provisioned_of: ContextOf, processing: str) -> None:
+    """A watermark says when a column is complete, and nothing of the times of rows."""
+    context = provisioned_of("transactional", processing)
+    without_times(context)
+    by_arrival = declared(context, Hourly(), COLUMNS)
+    assert "has no column $timestamp" in refusal(lambda: job_objects.provision(by_arrival))
+    by_column = declared(context, Hourly("date_time"), COLUMNS)
+    if processing == "deduplicate":
+        job_objects.require(by_column)
+    else:
+        assert "has no column $timestamp" in refusal(lambda: job_objects.require(by_column))
 
 
 def test_late_rows_are_a_table_of_their_own(driver: Driver) -> None:
@@ -306,7 +321,7 @@ def test_a_year_of_hourly_tables_of_which_thirty_days_stay(
     job_objects.provision(context)
     now = int(context.client.generate_timestamp()) >> 30
     driver = Driver(context, archive.begin(now) // (24 * HOUR) * 24 * HOUR)
-    monkeypatch.setattr(completeness, "bound", lambda _: driver.complete)
+    monkeypatch.setattr(completeness, "bound", lambda *_: driver.complete)
     cluster.client.clock.advance(driver.day + 24 * HOUR - now)
     for day in range(365):
         driver.batch(*(day * 24 * HOUR + hour * HOUR for hour in range(24)))

@@ -28,6 +28,7 @@ from tests.support.helpers import (
 from tests.support.project import ROOT
 from tests.support.server_errors import UNAVAILABLE
 from tests.support.status_steps import invoke, without_times
+from ytstream import Hourly
 from ytstream.cluster.client import connect
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
@@ -220,6 +221,10 @@ def test_a_job_with_state_has_a_watermark_under_a_name_of_its_own(driver_of: Dri
     write(driver.client, f"{driver.folder}/offsets/0", text)
     found = read(driver.context)
     assert (found.name, found.text) == (WATERMARK, "2023-11-14T22:13:20Z")
+    assert completeness.bound(driver.context, Hourly("date_time")) == found.time.timestamp()
+    driver.send(1)  # a watermark says nothing of the times at which rows were written
+    by_arrival = completeness.bound(driver.context, Hourly())
+    assert abs(_now(driver.context).timestamp() - by_arrival) < 2 * MARGIN.total_seconds()
 
 
 def _attribute(context: JobContext, name: str = COMPLETE_UNTIL) -> Any:

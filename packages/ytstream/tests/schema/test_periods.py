@@ -100,7 +100,6 @@ def test_tables_are_made_in_order() -> None:
 @pytest.mark.parametrize(
     ("archive", "said"),
     [
-        (Hourly(), "by is missing"),
         (Hourly(7), "by=7: wanted the name of a column"),  # type: ignore[arg-type]
         (Hourly("t", late="drop"), "late='drop': wanted"),
         (Hourly("t", keep=30), "keep=30: wanted minutes(...) or days(...)"),  # type: ignore[arg-type]
@@ -119,4 +118,5 @@ def test_what_an_archive_may_not_be(archive: Archive, said: str) -> None:
 @pytest.mark.parametrize("given", [minutes(15), timedelta(hours=6), days(1), days(7)])
 def test_what_an_archive_may_be(given: Any) -> None:
     assert [*problems(Every(given, "t", keep=days(30), late="reject"))] == []
+    assert [*problems(Hourly(keep=days(30)))] == []
     assert moment(0) == datetime(1970, 1, 1, tzinfo=UTC)

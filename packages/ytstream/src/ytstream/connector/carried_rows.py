@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .java import PYTHON_UTILS, Java, each
 from .spark_batch import of_no_stream_plan
-from .spark_plan import Node
+from .spark_plan import Node, analysed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,24 +26,29 @@ _PASSING = frozenset(
     )
 )  # fmt: skip
 """Operators whose columns are those of their child, whatever it has more."""
+_PASSING_ONCE = _PASSING | {"Deduplicate", "DeduplicateWithinWatermark", "LookupNode"}
+"""Of a plan that is not run a second time: the same, and those that give each row as it came."""
 _MULTIPLYING = frozenset(("Expand", "Generate", "Join", "Union"))
 """Operators that may make several rows of one."""
 _ONE_SIDED = {"LeftSemi": 0, "LeftAnti": 0}
 """Joins that give the columns of one side only: the side."""
 
 
-def is_lost_at(node: Node, mark: str) -> str:
+def is_lost_at(node: Node, mark: str, *, runs_once: bool = False) -> str:
     """Return the operator above which it is unknown what a row is made of; empty without one.
 
-    ``mark`` is what the operator observes that has the rows of the queues.
+    ``mark`` is what the operator observes that has the rows of the queues. ``runs_once``: the rows
+    get their columns while they are computed, and are not computed a second time.
     """
     if node.observation == mark:
         return ""
     below = [child for child in node.children if _has(child, mark)]
-    is_carrying = node.name in _PASSING | _MULTIPLYING | {"Project"}
+    passing = _PASSING_ONCE if runs_once else _PASSING
+    is_carrying = node.name in passing | _MULTIPLYING | {"Project"}
     if not below or not is_carrying or (node.name == "Join" and not _keeps(node, mark)):
         return node.name
-    return next(filter(None, (is_lost_at(child, mark) for child in below)), "")
+    lost = (is_lost_at(child, mark, runs_once=runs_once) for child in below)
+    return next(filter(None, lost), "")
 
 
 def may_multiply(node: Node, mark: str) -> bool:
@@ -77,14 +82,27 @@ class CarriedRows:
 
 def carried(rows: DataFrame, node: Node, mark: str, java: Java) -> CarriedRows:
     """Return what ``node``, of the plan of the batch ``rows``, gives when it runs again."""
-    session = rows._jdf.sparkSession()
-    plan, origin = _Carrying(mark, session, java).of(node)
-    frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, plan)
-    again = type(rows)(frame, rows.sparkSession)
+    plan, origin = _Carrying(mark, rows._jdf.sparkSession(), java).of(node)
+    again = _frame(rows, plan, java)
     ids = [int(column.exprId().id()) for column in each(plan.output())]
     places = {number: index for index, number in reversed([*enumerate(ids)])}
     named = again.toDF(*(f"c{index}" for index in range(len(ids))))
     return CarriedRows(named, places, {str(a.name()): places[_id(a)] for a in origin})
+
+
+def with_column(rows: DataFrame, mark: str, column: str, java: Java) -> DataFrame:
+    """Return the rows with one more column, of the rows of the queues that they are made of.
+
+    They are not computed a second time: the rows may be those of a stream.
+    """
+    plan, _ = _Carrying(mark, rows._jdf.sparkSession(), java, column).of(analysed(rows))
+    names = (f"`{name}`" for name in (*rows.columns, column))
+    return _frame(rows, plan, java).select(*names)
+
+
+def _frame(rows: DataFrame, plan: Any, java: Java) -> DataFrame:
+    made = java[f"{rows._jdf.getClass().getName()}.ofRows"](rows._jdf.sparkSession(), plan)
+    return type(rows)(made, rows.sparkSession)
 
 
 def _id(attribute: Any) -> int:
@@ -98,12 +116,15 @@ class _Carrying:
     mark: str
     session: Any
     java: Java
+    only: str = ""
+    """The one column to carry, in a plan that stays what it is; empty: all columns, in a plan that
+    runs again."""
 
     def of(self, node: Node) -> tuple[Any, list[Any]]:
         """Return the operator with the columns of the rows of the queues."""
         if node.observation == self.mark:
             plan = self._again(node)
-            return plan, [*each(plan.output())]
+            return plan, [one for one in each(plan.output()) if self.only in ("", str(one.name()))]
         if node.name == "Union":
             return self._union(node)
         makers: dict[str, Callable[[Node, Any, list[Any]], Any]] = {
@@ -157,7 +178,7 @@ class _Carrying:
         return [attribute for attribute in origin if _id(attribute) not in known]
 
     def _again(self, node: Node) -> Any:
-        return of_no_stream_plan(node.jvm, self.session, self.java)
+        return node.jvm if self.only else of_no_stream_plan(node.jvm, self.session, self.java)
 
     def _seq(self, items: Sequence[Any]) -> Any:
         return self.java[f"{PYTHON_UTILS}.toSeq"]([*items])

@@ -23,6 +23,7 @@ from ..ledger.archive_rows import ArchiveState
 from ..recovery import archive_tables
 from ..recovery.archive_tables import ArchiveTables
 from ..schema.periods import REJECT, Archive, Piece, Staged, group_of
+from ..spark.source import ARRIVED
 from .output_frames import Frames
 
 REASONS: Mapping[str, str] = {
@@ -144,7 +145,7 @@ class _Making:
         self, frames: Frames, transaction: str, bounds: tuple[int, int, int], folder: str
     ) -> str:
         most = self.context.settings.open_periods
-        by, seconds = str(self.archive.by), self.archive.seconds
+        by, seconds = self.archive.by or ARRIVED, self.archive.seconds
         attributes, rows = self._attributes(), frames[self.output]
         try:
             return write_pieces(

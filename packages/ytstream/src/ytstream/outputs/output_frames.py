@@ -24,7 +24,7 @@ from ..schema import string_values
 from ..schema.changes import Merge, Newest
 from ..schema.columns import Column, key_of
 from ..schema.spark_types import line_of_tables, unwritable
-from . import any_columns, column_values, string_columns
+from . import any_columns, arrivals, column_values, string_columns
 
 _ON_A_STREAM = (
     "Queries with streaming sources must be executed with writeStream.start()",
@@ -132,13 +132,16 @@ class OutputFrames:
 
     def of(self, finished: DataFrame) -> Frames:
         """Return the rows of each output. Raises JobError if two share a key."""
-        frames, job = self.split(finished), self.context.job
+        job = self.context.job
+        frames = self.split(arrivals.visible(finished, job))
         # outputs() may have made another plan of these rows than of none, at the start.
         for name in self.unproven if job.split is None else unproven(self.context, frames):
             _verify_unique(job, name, frames[name])
         columns = job.output_columns
         return {
-            name: column_values.verified(rows, name, columns[name], ordering(job, name))
+            name: column_values.verified(
+                arrivals.of_output(rows, name, job), name, columns[name], ordering(job, name)
+            )
             for name, rows in frames.items()
         }
 

@@ -262,7 +262,9 @@ def _outputs(
 
 def _without_times(context: JobContext, look: AttributesOf) -> Iterator[Discrepancy]:
     """Yield queues that do not tell when a row was written: then no period is ever complete."""
-    if not context.job.archives or completeness.has_watermark(context.job):
+    job = context.job
+    archives = job.arrivals if completeness.has_watermark(job) else [*job.archives]
+    if not archives:
         return
     for path in context.settings.queues:
         names = {str(column["name"]) for column in look(path).get("schema", ())}
@@ -270,7 +272,7 @@ def _without_times(context: JobContext, look: AttributesOf) -> Iterator[Discrepa
             yield Discrepancy(
                 f"queue {path}",
                 f"has no column {TIMESTAMP}, so nobody can tell when a period of "
-                f"{', '.join(context.job.archives)} is complete",
+                f"{', '.join(archives)} is complete",
                 "ask its owner to declare the column, which the cluster fills in",
             )
 

@@ -21,7 +21,7 @@ from ..declaration.checked_state import is_checked
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, REJECTED, Job, JobContext
-from ..outputs import any_columns, column_values, merged_rows
+from ..outputs import any_columns, arrivals, column_values, merged_rows
 from ..outputs.archives import Archives
 from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_columns
 from ..outputs.sink import observed_writes, verify_sink
@@ -99,7 +99,10 @@ def flow_of(
         frames: Frames = {"output": rows}
     else:  # a frame of no rows: outputs() may count them, which a stream does not allow
         with any_columns.prepared(spark, job, "outputs()"):
-            frames = outputs.split(spark.createDataFrame([], rows.schema))
+            given = spark.createDataFrame([], rows.schema)
+            frames = outputs.split(arrivals.visible(given, job))
+        for name in job.arrivals:
+            arrivals.verify(frames[name], name)
         for frame in frames.values():
             any_columns.verify(frame, job, "outputs()")
         for name in (name for name in frames if name not in job.static):
@@ -116,7 +119,7 @@ def flow_of(
     _verify_late_of_archives(rows, job)
     lost = is_untraceable_at(analysed(rows), REJECTED) if job.rejects_late else ""
     proven = replace(outputs, unproven=unproven(context, frames))
-    return Flow(rows, proven, arrived, references, lost)
+    return Flow(arrivals.streamed(rows, job), proven, arrived, references, lost)
 
 
 def _verify_late_of_archives(rows: DataFrame, job: Job) -> None:

@@ -238,7 +238,7 @@ class ArchiveTables:
         second = unix_seconds(int(self.context.client.generate_timestamp()))
         if archive.closed_by(second) > until:
             with suppress(JobError):  # `why` and `status` say what holds it up
-                until = max(until, archive.closed_by(completeness.bound(self.context)))
+                until = max(until, archive.closed_by(completeness.bound(self.context, archive)))
         if until > state.closed:
             # In this order: a batch that begins now must not add to a table that is made next.
             with self._gate:

@@ -23,6 +23,7 @@ from ..ledger import positions
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
 from ..ledger.row_timestamps import TIMESTAMP, row_timestamps
+from ..schema.periods import Archive
 from . import spark_logs, staging
 from .checkpoint_repair import path_of
 
@@ -70,12 +71,16 @@ class CompletenessWriter:
                     self._told[path] = found.time
 
 
-def read(context: JobContext) -> CompletenessMark:
-    """Return what holds now. Raises JobError where nothing can be said."""
+def read(context: JobContext, *, as_written: bool = False) -> CompletenessMark:
+    """Return what holds now. Raises JobError where nothing can be said.
+
+    ``as_written``: of the rows as they were written, whatever the watermark is.
+    """
     client, settings, job = context.client, context.settings, context.job
+    is_watermark = has_watermark(job) and not as_written
     # In this order: rows come before the queues' ends, and may be trimmed once the head has them.
     latest = _second(int(client.generate_timestamp()))
-    paths = () if has_watermark(job) else settings.queues
+    paths = () if is_watermark else settings.queues
     queues = [positions.queue(client, path, {}) for path in paths]
     head = positions.read_head(settings.ledger, client.select_rows)
     if head is None or head.folder is None:
@@ -87,7 +92,7 @@ def read(context: JobContext) -> CompletenessMark:
     # Of an archive they say it themselves: see archive_tables.py.
     late = {*_unpublished(context, head), *job.archives}
     outputs = {name: path for name, path in settings.outputs.items() if name not in late}
-    if has_watermark(job):
+    if is_watermark:
         return CompletenessMark(WATERMARK, _watermark(context, head), outputs)
     queues = [positions.with_newer(client, queue, head) for queue in queues]
     times = [time for queue in queues for time in _waiting(client, queue, head)]
@@ -99,12 +104,12 @@ def has_watermark(job: Job) -> bool:
     return job.kind.is_stateful and job.processing != "aggregate"
 
 
-def bound(context: JobContext) -> float:
-    """Return a time before which all rows are dealt with, as seconds since 1970.
+def bound(context: JobContext, archive: Archive) -> float:
+    """Return a time before which all rows of an archive are there, as seconds since 1970.
 
     Raises JobError where nothing can be said.
     """
-    return read(context).time.timestamp()
+    return read(context, as_written=archive.by is None).time.timestamp()
 
 
 def timestamps(client: Client, path: str, rows: Mapping[int, int]) -> dict[int, int] | None:

@@ -25,7 +25,7 @@ from ..job import REJECTED, JobContext
 from ..outputs.archives import REASONS, Skipped
 from ..outputs.output_frames import OutputFrames
 from ..outputs.sink import write
-from ..spark.source import INNER_POSITION
+from ..spark.source import ARRIVED, INNER_POSITION
 from . import tagging
 
 _FINISHED = "ytstream_finished"
@@ -64,19 +64,22 @@ class OutsideRows:
         names = {str(column.name()): _place(again, column) for column in each(root.jvm.output())}
         found = again.rows
         if self.context.job.split is None:
-            time = F.col(f"c{names[str(skipped.archive.by)]}")
+            places = names
             origin = {name: F.col(f"c{place}") for name, place in again.origin.items()}
         else:
             marked = again.rows.observe(_FINISHED, F.count(F.lit(1)).alias("rows"))
-            visible = marked.select(*(F.col(f"c{p}").alias(n) for n, p in names.items()))
+            seen = {n: p for n, p in names.items() if n != ARRIVED}
+            visible = marked.select(*(F.col(f"c{p}").alias(n) for n, p in seen.items()))
             frame = self.outputs.split(visible)[output]
             node = analysed(frame)
             if lost := is_lost_at(node, _FINISHED):
                 raise _unknown(output, skipped, lost)
             more = carried(frame, node, _FINISHED, java)
-            own = {str(column.name()): _place(more, column) for column in each(node.jvm.output())}
-            found, time = more.rows, F.col(f"c{own[str(skipped.archive.by)]}")
+            found, columns_of = more.rows, each(node.jvm.output())
+            places = {str(column.name()): _place(more, column) for column in columns_of}
             origin = {n: F.col(f"c{more.origin[f'c{p}']}") for n, p in again.origin.items()}
+        by = skipped.archive.by
+        time = origin[ARRIVED] if by is None else F.col(f"c{places[by]}")
         reason = reason_of(time, skipped)
         chosen = found.select(*(c.alias(n) for n, c in origin.items()), reason.alias(_ORIGIN))
         chosen = chosen.filter(F.col(_ORIGIN).isNotNull())

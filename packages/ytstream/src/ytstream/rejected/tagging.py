@@ -21,7 +21,7 @@ from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext
 from ..outputs import any_columns, row_json
 from ..settings.job_settings import OWN
-from ..spark.source import INNER_POSITION
+from ..spark.source import ARRIVED, INNER_POSITION
 from ..spark.spark_errors import cause
 from . import collected
 
@@ -64,7 +64,7 @@ def tagged(events: DataFrame, context: JobContext) -> DataFrame:
 
 def passed(rows: DataFrame) -> DataFrame:
     """Return the rows for transform(), as if REJECT had not looked at them."""
-    return rows.filter(F.col(REASON).isNull()).drop(REASON, *INNER_POSITION.values())
+    return rows.filter(F.col(REASON).isNull()).drop(REASON, ARRIVED, *INNER_POSITION.values())
 
 
 def columns(

@@ -49,7 +49,8 @@ class Archive:
     period: timedelta
     """How long a period is."""
     by: str | None = None
-    """The column of the output that says to which period a row belongs."""
+    """The column of the output that says to which period a row belongs. None: the time at which the
+    row of the queue was written."""
     lateness: timedelta = timedelta(minutes=10)
     """How long rows of a period may be written to the queues after its end."""
     keep: timedelta | None = None
@@ -103,7 +104,7 @@ def Hourly(  # noqa: N802 - as a person declares it
 
     Args:
         by: a column of the output, of type timestamp or date, that says to which period a row
-            belongs
+            belongs. None: the time at which the cluster has written the row of the queue
         lateness: how long after the end of a period its rows may still be written to the queues
         keep: a table is removed so long after the end of its period; None: never
         late: what happens to rows that come later: "table" puts them into a further table of the
@@ -123,7 +124,7 @@ def Daily(  # noqa: N802
 
     Args:
         by: a column of the output, of type timestamp or date, that says to which period a row
-            belongs
+            belongs. None: the time at which the cluster has written the row of the queue
         lateness: how long after the end of a period its rows may still be written to the queues
         keep: a table is removed so long after the end of its period; None: never
         late: what happens to rows that come later: "table" puts them into a further table of the
@@ -145,7 +146,7 @@ def Every(  # noqa: N802
     Args:
         period: its length, which divides a day, e.g. minutes(15), or is a number of days
         by: a column of the output, of type timestamp or date, that says to which period a row
-            belongs
+            belongs. None: the time at which the cluster has written the row of the queue
         lateness: how long after the end of a period its rows may still be written to the queues
         keep: a table is removed so long after the end of its period; None: never
         late: what happens to rows that come later: "table" puts them into a further table of the
@@ -161,12 +162,7 @@ def problems(archive: Archive) -> Iterable[str]:
         if not (isinstance(value, timedelta) or (name == "keep" and value is None)):
             yield f"{name}={value!r}: wanted minutes(...) or days(...)"
             return
-    if archive.by is None:
-        yield (
-            "by is missing, and rows cannot be kept by their arrival: name a column of the output "
-            "with a time"
-        )
-    elif not isinstance(archive.by, str):
+    if not (archive.by is None or isinstance(archive.by, str)):
         yield f"by={archive.by!r}: wanted the name of a column"
     if archive.late not in (TABLE, REJECT):
         yield f'late={archive.late!r}: wanted "{TABLE}" or "{REJECT}"'

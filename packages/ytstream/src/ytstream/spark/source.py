@@ -2,17 +2,25 @@
 
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..connector.choose_connector import source_format
 from ..connector.spyt import POSITION
 from ..connector.transform_plan import observed_name
+from ..errors import JobError
+from ..errors.error_codes import ErrorCode
 from ..job import JobContext
+from ..ledger.row_timestamps import TIMESTAMP
 from ..settings import spark_conf
 
 INNER_POSITION = {name: f"__ytstream_{name}" for name in POSITION}
 """The position under names of the runtime's own, for jobs that reject rows."""
+
+ARRIVED = "__ytstream_arrived"
+"""When the cluster has written a row of a queue, for archives without `by`."""
+_SECONDS = 30
+"""The bits of a cluster's timestamp that are below its seconds."""
 
 
 def events(spark: SparkSession, context: JobContext) -> DataFrame:
@@ -48,4 +56,21 @@ def _queue(spark: SparkSession, context: JobContext, queue: str) -> DataFrame:
     position = [F.col(old).alias(new) for new, old in context.guarantee.position.items()]
     if context.job.rejects:
         position += [F.col(POSITION[name]).alias(new) for name, new in INNER_POSITION.items()]
+    if context.job.arrivals:
+        position.append(_arrival(stream, queue, context.job.arrivals[0]))
     return stream.select(*position, *(column.name for column in context.job.queue_columns))
+
+
+def _arrival(stream: DataFrame, queue: str, output: str) -> Column:
+    """Return when a row was written. Raises JobError for a queue that does not say it."""
+    if TIMESTAMP not in stream.columns:
+        raise JobError(
+            f"STATIC[{output!r}] has no by=, and {queue} has no column {TIMESTAMP} that says when "
+            "a row was written",
+            "ask its owner to declare the column, which the cluster fills in, or name a column of "
+            "the output with by=; nothing was started",
+            code=ErrorCode.NO_TIMESTAMP,
+        )
+    # A text: SPYT's uint64 is a type of its own.
+    number = F.col(f"`{TIMESTAMP}`").cast("string").cast("long")
+    return F.timestamp_seconds(F.shiftright(number, _SECONDS)).alias(ARRIVED)
