@@ -40,6 +40,8 @@ class Driver:
         """All rows that batches have written: their numbers."""
         self.epoch = 0
         self.complete: float = 0
+        self._first: str | None = None
+        """A copy of the first piece."""
         self.start()
 
     def start(self) -> None:
@@ -61,14 +63,18 @@ class Driver:
         if keys:
             self.client.delete_rows(self.settings.ledger, [*keys])
 
-    def batch(self, *seconds: int, happens: bool = True) -> None:
-        """Run a batch with a row of each of these times, in seconds behind the day's beginning."""
+    def batch(self, *seconds: int, happens: bool = True, copied: bool = False) -> None:
+        """Run a batch with a row of each of these times, in seconds behind the day's beginning.
+
+        ``copied``: each piece is a copy of the first one, which takes a tenth of the requests.
+        """
         state = self.tables.begin(self.batch_number + 1)["output"]
         by_begin: dict[int, list[int]] = {}
         archive = self.context.job.archives["output"]
         for second in seconds:
             by_begin.setdefault(archive.begin(self.day + second), []).append(second)
-        pieces = [self._piece(state, begin, found) for begin, found in by_begin.items()]
+        write = self._copy if copied else self._piece
+        pieces = [write(state, begin, found) for begin, found in by_begin.items()]
         if not happens:
             return
         self.batch_number += 1
@@ -93,6 +99,19 @@ class Driver:
         rows = [{"n": s, "date_time": (self.day + s) * 1_000_000, **more} for s in seconds]
         self.client.write_table(path, rows)
         return Staged("output", group, Piece(path, str(id_), len(rows), 100))
+
+    def _copy(self, state: Any, begin: int, seconds: Sequence[int]) -> Staged:
+        if self._first is None:
+            one = self._piece(state, begin, seconds)
+            self._first = f"{self.settings.ledger}-first"
+            self.client.copy(one.piece.path, self._first)
+            return one
+        archive = self.context.job.archives["output"]
+        group = group_of(begin, archive.seconds, state.closed, state.generation)
+        folder = archive_tables.folder_of(self.context, "output", group)
+        path = f"{folder}/{piece_name(self.epoch, self.batch_number + 1)}"
+        id_ = self.client.copy(self._first, path, recursive=True)
+        return Staged("output", group, Piece(path, str(id_), len(seconds), 100))
 
     def seal(self, until: float) -> list[str]:
         """Look again, when all rows written before then are in batches."""

@@ -94,6 +94,16 @@ _LIST = (
         "source",
         "All outputs of a micro-batch are written in one transaction.",
     ),
+    Rule(
+        "endless-table", "repeated",
+        "Each round appends rows to one static table, in a commit of its own. A round that is cut "
+        "off or runs in two processes appends its rows twice. The table grows for ever, in small "
+        "chunks, and nothing tells a reader which part of it is complete.",
+        "YTsaurus documentation, Static tables, Appending; Storage, Chunks",
+        "derived",
+        "`STATIC` with Hourly(), Daily() or Every() gives each period a table of its own. It "
+        "appears once, when it is complete, and goes when it is old.",
+    ),
     # -- transactional mode ----------------------------------------------------------------------
     Rule(
         "job-proxy", "stalled",

@@ -86,6 +86,25 @@ _MERGED = {"sink": ".foreachBatch(merged)"}
 _BOTH = {"helpers": _BATCH.format(read='"//home/shop/names"', more="pass"), **_MERGED}
 
 
+_LOOP = """
+def archived():
+    while True:
+        copied(yt.select_rows("* from [//home/shop/orders]"))
+
+
+def copied(rows):
+    yt.write_table({target}, rows)
+
+
+"""
+_APPENDED = """
+def kept(rows, number):
+    rows.write.format("yt"){more}.save("//home/shop/history")
+
+
+"""
+
+
 _PRICES = (
     'yt.create("table", "//home/shop/prices", attributes={{"dynamic": True{more}}})\n'
     "prices = SparkSession.builder.getOrCreate().read{how}\n"
@@ -420,6 +439,27 @@ FAULTS = [
             ("separate-writes", 'rows.write.format("yt").save("//home/shop/history")'),
             ("separate-writes", 'yt.insert_rows("//home/shop/history", rows.collect())'),
         )
+    ),
+    *(
+        Fault(
+            "endless-table", TRANSACTION,
+            {"helpers": _LOOP.format(target=planted)}, {"helpers": _LOOP.format(target=corrected)},
+        )
+        for planted, corrected in (
+            ('yt.TablePath("//home/shop/history", append=True)',
+             'yt.TablePath("//home/shop/history")'),
+            ('"<append=%true>//home/shop/history"', '"//home/shop/history"'),
+        )
+    ),
+    Fault(
+        "endless-table", TRANSACTION,
+        {"helpers": _APPENDED.format(more='.mode("append")'), "sink": ".foreachBatch(kept)"},
+        {
+            "helpers": _APPENDED.format(
+                more='.mode("append").option("inconsistent_dynamic_write", True)'
+            ),
+            "sink": ".foreachBatch(kept)",
+        },
     ),
     # -- references --------------------------------------------------------------------------------
     *(

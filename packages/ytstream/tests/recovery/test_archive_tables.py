@@ -24,6 +24,9 @@ from ytstream.recovery.archive_tables import SEALED
 from ytstream.schema.periods import group_of
 
 
+DAYLONG = 24 * HOUR
+
+
 class StoppedError(Exception):
     """The driver has died."""
 
@@ -311,24 +314,25 @@ def test_pieces_that_were_removed_by_hand_are_named(
         driver.tables._seal("output")
 
 
-@pytest.mark.journey
-def test_a_year_of_hourly_tables_of_which_thirty_days_stay(
-    provisioned_of: ContextOf, cluster: Running, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "count",
+    [pytest.param(40, marks=pytest.mark.thorough), pytest.param(365, marks=pytest.mark.journey)],
+)
+def test_of_hourly_tables_those_of_thirty_days_stay(
+    provisioned_of: ContextOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    """The cluster's clock moves along, and removes what has expired."""
+    """The cluster's clock moves along, and removes what has expired: 720 tables are left."""
     archive = Hourly("date_time", lateness=minutes(0), keep=days(30))
     context = declared(provisioned_of("transactional"), archive, COLUMNS)
     job_objects.provision(context)
     now = int(context.client.generate_timestamp()) >> 30
-    driver = Driver(context, archive.begin(now) // (24 * HOUR) * 24 * HOUR)
+    driver = Driver(context, (now // DAYLONG + 1) * DAYLONG)
     monkeypatch.setattr(completeness, "bound", lambda *_: driver.complete)
-    cluster.client.clock.advance(driver.day + 24 * HOUR - now)
-    for day in range(365):
-        driver.batch(*(day * 24 * HOUR + hour * HOUR for hour in range(24)))
-        driver.seal((day + 1) * 24 * HOUR)
-        cluster.client.clock.advance(24 * HOUR)
-    cluster.client.clock.advance(-HOUR // 2)
-    names = sorted(map(str, driver.client.list(driver.settings.output)))
-    assert len(driver.tables_of_the_ledger()) == 365 * 24
-    assert len(names) == 30 * 24 - 24
-    assert driver.staged() == []
+    cluster.client.clock.advance(driver.day - now)
+    for day in range(count):
+        cluster.client.clock.advance(DAYLONG)
+        driver.batch(*(day * DAYLONG + hour * HOUR for hour in range(24)), copied=True)
+        while driver.announced() != "00:00:00Z" or driver.staged():
+            driver.seal((day + 1) * DAYLONG)
+    assert len(driver.names()) == 30 * 24
+    assert len(driver.tables_of_the_ledger()) == count * 24
