@@ -31,6 +31,8 @@ from ytstream.cluster.client import client_of, connect
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
+from ytstream.ledger import archive_rows
+from ytstream.ledger.archive_rows import ArchiveState
 from ytstream.ledger.ledger_rows import Head, head_row, microseconds
 from ytstream.provisioning import job_objects
 from ytstream.recovery import job_ownership, job_record
@@ -42,6 +44,7 @@ from ytstream_tools.fleet import discovery, fleet_watch, reading, shown
 from ytstream_tools.fleet.reading import FleetJob, JobState
 
 FOLDER = "//home/fleet"
+NEW_YEAR = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
 MARK = "MARKED-VALUE"
 """In rows, texts of errors, and the token: it may come out nowhere."""
 
@@ -93,6 +96,13 @@ class Jobs:
         return context
 
 
+def _archived(context: JobContext) -> None:
+    """Let the job have an archive of which nothing was sealed since 2026 began."""
+    write_rows(context, archive_rows.state_row("history", ArchiveState(NEW_YEAR, NEW_YEAR)))
+    declared = {"history": {"period": 3600, "lateness": 600}}
+    context.client.set(f"{context.settings.ledger}/@{job_record.RECORD}/archives", declared)
+
+
 def _operate(context: JobContext) -> str:
     spec = (
         VanillaSpecBuilder().begin_task("driver").command("sleep 600").job_count(1).end_task()
@@ -111,7 +121,7 @@ def _operate(context: JobContext) -> str:
 def fleet(running: minicluster.Running) -> Iterator[tuple[Any, dict[str, FleetJob]]]:
     """Twelve jobs, and a table that is not one; read once."""
     jobs = Jobs(running.http)
-    jobs.running("works")
+    _archived(jobs.running("works"))
     waits = jobs.running("waits")
     send(waits, 8)
     behind = jobs.running("behind", max_rows_per_partition=1)
@@ -178,6 +188,9 @@ def test_figures_and_origins_are_those_of_each_job(
     assert found["restarts"].restarts == 4
     assert found["restarts"].alerts == ["YtstreamRestarts"]
     assert found["stalled"].alerts == ["YtstreamStalled"]
+    assert found["works"].alerts == ["YtstreamPeriodNotSealed"]
+    assert found["works"].archives == {"history": "2026-01-01T00:00:00Z"}
+    assert "history until 2026-01-01T00:00:00Z" in shown.text([found["works"]])
     assert found["behind"].alerts == ["YtConsumerLagRows"]
     assert found["killed"].alerts == ["YtstreamEndedWithoutStop"]
     assert (found["failed"].why, found["unmounted"].why) == ("required_null", "not mounted")
@@ -194,7 +207,7 @@ def test_those_that_need_somebody_come_first(fleet: tuple[Any, dict[str, FleetJo
     assert order[0] is JobState.FAILED
     calm = [job for job in fleet[1].values() if job.state is JobState.RUNNING]
     assert calm[0].job == "restarts"
-    assert "13 jobs, 8 need somebody" in shown.text([*fleet[1].values()])
+    assert "13 jobs, 9 need somebody" in shown.text([*fleet[1].values()])
 
 
 def test_a_refresh_asks_each_job_once(

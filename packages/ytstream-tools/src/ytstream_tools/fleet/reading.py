@@ -12,11 +12,17 @@ from ytstream.cluster.client import plain
 from ytstream.cluster.operation import FINAL
 from ytstream.cluster.server_errors import UNMOUNTED
 from ytstream.errors import JobError
-from ytstream.ledger import ledger_rows
+from ytstream.ledger import archive_rows, ledger_rows
 from ytstream.ledger.ledger_rows import Head
 from ytstream.recovery.job_record import RECORD
+from ytstream.schema.periods import named
 
-from ..status.alert_limits import FULL_BATCHES, STALLED_SECONDS, STARTS_PER_HOUR
+from ..status.alert_limits import (
+    FULL_BATCHES,
+    STALLED_SECONDS,
+    STARTS_PER_HOUR,
+    UNSEALED_SECONDS,
+)
 from .discovery import SeenOperation
 
 _MOST_ROWS = 20_000
@@ -59,6 +65,8 @@ class FleetJob:
     """Since the last batch, or since the start that has had none."""
     restarts: int | None = None
     alerts: Sequence[str] = ()
+    archives: Mapping[str, str] = field(default_factory=dict)
+    """Archive -> up to when all of its tables are there; empty: no table yet."""
     why: str = ""
     """The code of the error that ended it, or why it cannot be read."""
 
@@ -77,6 +85,8 @@ class _Rows:
     """When the head was written last."""
     end: tuple[str, str] | None = None
     """How the last process has ended: its owner, and its error's code."""
+    closed: Mapping[str, int] = field(default_factory=dict)
+    """Archive -> the end of the last period up to which all tables are there."""
     problem: str = ""
 
 
@@ -157,7 +167,7 @@ def _rows(client: Any, ledger: str) -> _Rows:
     """Ask one ledger, in one request."""
     query = (
         f"kind, epoch, batch, queues, state, ended from [{ledger}] "
-        'where kind in ("head", "stop", "end")'
+        f'where kind in ("head", "stop", "end") or {archive_rows.STATES}'
     )
     try:
         found = {str(row["kind"]): row for row in client.select_rows(query)}
@@ -167,7 +177,9 @@ def _rows(client: Any, ledger: str) -> _Rows:
         return _Rows(problem=str(code))
     end = ledger_rows.end_of(found["end"]) if "end" in found else None
     written = ledger_rows.time_of(found["head"]["ended"]).timestamp() if head is not None else 0.0
-    return _Rows(head, written, (end.owner, end.code) if end is not None else None)
+    states = {kind.partition("/")[2]: [row] for kind, row in found.items() if "/" in kind}
+    closed = {name: archive_rows.state_of(rows)[0].announced for name, rows in states.items()}
+    return _Rows(head, written, (end.owner, end.code) if end is not None else None, closed)
 
 
 def first_code(error: YtError) -> str:
@@ -194,6 +206,7 @@ def _job(
         commit=str(note.get("commit", "")),
         runtime=str(record.get("runtime") or note.get("runtime", "")),
         guarantee=str(record.get("guarantee") or marker.get("guarantee", "")),
+        archives={name: named(end) if end else "" for name, end in rows.closed.items()},
     )
     if rows.problem:
         return replace(job, state=JobState.UNREADABLE, why=rows.problem)
@@ -214,6 +227,8 @@ def _job(
     state = _state(head, rows, holder, is_operated=is_operated)
     most = int(record.get("max_rows_per_partition", _MOST_ROWS))
     alerts = [*_alerts(state, job, most, starts, now)]
+    if state is not JobState.STOPPED and _is_unsealed(rows, record, now):
+        alerts.append("YtstreamPeriodNotSealed")
     if state is JobState.RUNNING and "YtstreamStalled" in alerts:
         state = JobState.STALLED
     elif state is JobState.RUNNING and "YtConsumerLagRows" in alerts:
@@ -256,6 +271,16 @@ def _alerts(
         yield "YtstreamRestarts"
     if (job.lag or 0) > FULL_BATCHES * most:
         yield "YtConsumerLagRows"
+
+
+def _is_unsealed(rows: _Rows, record: Mapping[str, Any], now: datetime) -> bool:
+    """Return whether a period of an archive has no table long after it could be complete."""
+    declared = record.get("archives", {})
+    return any(
+        end and end + int(one["period"]) + int(one["lateness"]) + UNSEALED_SECONDS < now.timestamp()
+        for name, one in declared.items()
+        for end in [rows.closed.get(name, 0)]
+    )
 
 
 def now() -> datetime:

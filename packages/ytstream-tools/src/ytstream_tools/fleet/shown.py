@@ -33,8 +33,8 @@ def view(found: Sequence[FleetJob], note: str, size: tuple[int, int]) -> list[st
 
 def _table(found: Sequence[FleetJob]) -> str:
     header = (
-        "job", "state", "lag", "last batch", "restarts", "alerts", "owner", "guarantee",
-        "ytstream", "commit", "repository", "ledger",
+        "job", "state", "lag", "last batch", "restarts", "alerts", "archives", "owner",
+        "guarantee", "ytstream", "commit", "repository", "ledger",
     )  # fmt: skip
     rows = [
         (
@@ -44,6 +44,7 @@ def _table(found: Sequence[FleetJob]) -> str:
             "" if job.seconds is None else f"{duration(job.seconds)} ago",
             "" if job.restarts is None else job.restarts,
             ", ".join(job.alerts),
+            ", ".join(f"{name} until {end}" if end else name for name, end in job.archives.items()),
             job.owner,
             job.guarantee,
             job.runtime or "not known",

@@ -15,6 +15,8 @@ from .ledger_rows import BatchRow, microseconds
 
 SEALING, SEALED = "sealing", "sealed"
 """Steps of a table: its list of pieces is fixed; it is in the archive's folder."""
+STATES = '(kind >= "archive/" and kind < "archive0")'  # "0" follows "/"
+"""The condition for rows of what archives have closed."""
 _PARTS = 1_000
 """Tables of one period, by their number."""
 
