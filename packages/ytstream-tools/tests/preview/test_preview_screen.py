@@ -17,8 +17,8 @@ from rich.console import Console
 from yt.yson import YsonUint64
 
 from tests.support.examples import example
-from ytstream import Column
-from ytstream.job import REJECTED, JobContext
+from ytstream import Column, Hourly, days, newest
+from ytstream.job import REJECTED, Job, JobContext
 from ytstream.spark import session
 from ytstream_tools.commands import approve, preview
 from ytstream_tools.demo import any_json
@@ -34,7 +34,7 @@ def _shown(width: int, columns: int, outputs: dict[str, list[dict[str, Any]]]) -
     job = replace(EXAMPLE.job, queue=queue)
     rows = [{column.name: f"{column.name} of row {row}" for column in queue} for row in range(2)]
     console = Console(file=io.StringIO(), width=width, record=True)
-    console.print(preview_screen.screen(console, job, rows, outputs, 20, 1.0))
+    console.print(preview_screen.screen(console, job, rows, outputs, 20, 1.0, now=0.0))
     return console.export_text().splitlines()
 
 
@@ -79,10 +79,47 @@ def test_a_value_of_any_is_shown_as_json() -> None:
     value = {"user": {"name": "Żółw"}, "n": YsonUint64(5), "b": b"\xff", "none": None}
     job = replace(EXAMPLE.job, queue=[Column("payload", "any")])
     console = Console(file=io.StringIO(), width=120, record=True)
-    console.print(preview_screen.screen(console, job, [{"payload": value}], {}, 20, 1.0))
+    console.print(preview_screen.screen(console, job, [{"payload": value}], {}, 20, 1.0, now=0.0))
     wanted = '{"user":{"name":"Żółw"},"n":5,"b":{"$bytes":"/w=="},"none":null}'
     assert wanted[:25] in console.export_text()
     assert any_json.text(value) == wanted
+
+
+def _text_of(job: Job, outputs: dict[str, list[dict[str, Any]]], **given: Any) -> str:
+    console = Console(file=io.StringIO(), width=160, record=True)
+    console.print(preview_screen.screen(console, job, [], outputs, 20, 1.0, **given))
+    return console.export_text()
+
+
+def test_a_row_of_an_archive_shows_its_table() -> None:
+    columns = [Column("n", "int64"), Column("t", "timestamp")]
+    archive = Hourly("t", keep=days(30))
+    job = replace(EXAMPLE.job, outputs={"output": columns}, static={"output": archive})
+    now = 1_764_446_460  # 2025-11-29T20:01:00Z
+    times = [now, now - 3_600, None, now - 31 * 86_400, now + 7_200]
+    rows = [{"n": n, "t": None if t is None else t * 1_000_000} for n, t in enumerate(times)]
+    text = _text_of(job, {"output": rows}, now=now)
+    for said in (
+        "2025-11-29T20:00:00Z", "2025-11-29T19:00:00Z", "rejected: no time",
+        "rejected: older than keep", "rejected: ahead of the clock",
+    ):  # fmt: skip
+        assert said in text
+    by_arrival = replace(job, static={"output": Hourly()})
+    text = _text_of(by_arrival, {"output": rows}, now=now)
+    assert "output: a row goes to the table of the period in which it is written" in text
+
+
+def test_a_key_of_merge_shows_what_it_had_and_has() -> None:
+    columns = [Column("k", "int64", key=True), Column("v", "utf8"), Column("w", "int64")]
+    job = replace(EXAMPLE.job, outputs={"output": columns}, merge={"output": newest("w")})
+    had = [{"k": 1, "v": "a", "w": 1}, {"k": 2, "v": "b", "w": 1}, {"k": 3, "v": "c", "w": 1}]
+    has = [{"k": 1, "v": "z", "w": 1}, {"k": 3, "v": "c", "w": 1}, {"k": 4, "v": "d", "w": 2}]
+    text = _text_of(job, {"output": has}, now=0.0, had={"output": had})
+    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines()]
+    assert [line for line in lines if line] == [
+        ["added", "4", "d", "2"], ["changed", "1", "a -> z", "1"],
+        ["removed", "2", "b", "1"], ["unchanged", "3", "c", "1"],
+    ]  # fmt: skip
 
 
 def _run_of(found: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -23,7 +23,6 @@ from ytstream.recovery import completeness
 from ytstream.recovery.archive_tables import SEALED
 from ytstream.schema.periods import group_of
 
-
 DAYLONG = 24 * HOUR
 
 

@@ -1,4 +1,4 @@
-"""Checks of what a function of foreachBatch or a loop does with tables, outside of a transaction."""
+"""Checks of what a function of foreachBatch, or a loop, does with tables in no transaction."""
 
 import ast
 import re

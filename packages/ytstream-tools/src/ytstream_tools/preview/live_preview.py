@@ -20,6 +20,7 @@ from ytstream.text_table import counted
 from ..demo import row_queue
 from ..demo.job_sample import Sample
 from ..testing.computed_outputs import Outputs, outputs_of, unconnected, unstreamed_outputs_of
+from ..testing.unit_frames import merged_outputs, reference_frame
 from . import preview_screen, quick_session, source_watch
 
 _PAUSE_SECONDS = 0.1
@@ -37,8 +38,13 @@ def show(spark: SparkSession, job: Job, sample: Sample, console: Console, rows: 
     made_rows = sample.make(sample.approved if job.kind.is_grouping else rows)
     taken = row_queue.dealt(made_rows, context.settings.queues)
     made = _outputs(spark, context, sample, taken)
-    seconds = time.monotonic() - started
-    console.print(preview_screen.screen(console, context.job, taken, made, rows, seconds))
+    had, has = _halves(spark, context, sample, taken)
+    made, seconds = {**made, **has}, time.monotonic() - started
+    console.print(
+        preview_screen.screen(
+            console, context.job, taken, made, rows, seconds, now=time.time(), had=had
+        )
+    )
     if len(taken) < sample.approved:
         console.print(f"`make approve` takes {counted(sample.approved, 'row')}; ROWS= shows more")
 
@@ -61,6 +67,19 @@ def _outputs(
                 raise
     rows = taken + sample.closing(context.job, taken)[:1]
     return outputs_of(spark, context, rows, sample.reference, sample.references)
+
+
+def _halves(
+    spark: SparkSession, context: JobContext, sample: Sample, taken: list[dict[str, Any]]
+) -> tuple[Outputs, Outputs]:
+    """Return what outputs with MERGE have after the first half of the rows, and after all."""
+    job, half = context.job, len(taken) // 2
+    if not job.merge or not half or job.kind.is_stateful:
+        return {}, {}
+    known = reference_frame(spark, context, sample.reference) if job.reference else None
+    batches = taken[:half], taken[half:]
+    had, has = merged_outputs(spark, context, batches, known, sample.references)
+    return had, has
 
 
 def watch(spark: SparkSession, root: Path, package: str, console: Console, rows: int) -> None:

@@ -22,6 +22,9 @@ from ytstream.schema.string_values import shown
 from ..demo import any_json, event_times
 from ..demo.job_sample import REASON, compared, is_rejected
 from ..testing import rule_counts
+from . import archive_rows, changed_keys
+from .archive_rows import TABLE
+from .changed_keys import CHANGE, Changed
 
 _VALUE = 32
 _COLUMNS, _LISTED = 10, 100
@@ -37,16 +40,34 @@ def screen(
     outputs: Mapping[str, Sequence[Mapping[str, Any]]],
     most: int,
     seconds: float,
+    *,
+    now: float,
+    had: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> RenderableType:
-    """Return what the terminal shows: a table of the sample, and one for each output."""
+    """Return what the terminal shows: a table of the sample, and one for each output.
+
+    ``now``: the time, in seconds since 1970, by which rows of archives are too old. ``had``: what
+    the outputs with MERGE had before the second half of the sample.
+    """
     tables = [_fitting(console, f"sample: {len(rows)} rows", job.queue_columns, rows[:most])]
     for name, found in outputs.items():
         title = f"{name}: {len(found)} rows"
         columns = compared(job, name)
         if is_rejected(job, name):
             columns = [column for column in columns if column.name == REASON] + [*job.queue_columns]
+        elif had and name in had:
+            found = [*changed_keys.changes(columns, had[name], found)]
+            columns = [CHANGE, *columns]
+        elif name in job.archives and name not in job.arrivals:
+            found = [*archive_rows.placed(job, name, found[:most], now)]
+            columns = [TABLE, *columns]
         tables.append(_fitting(console, title, columns, found[:most]))
-    said = [*rule_counts.lines(job, outputs), f"computed in {seconds:.1f} s"]
+    said = [*rule_counts.lines(job, outputs), *archive_rows.remarks(job)]
+    if had:
+        said.append(
+            "-> of two halves of the sample: what the first one had made, and what is there"
+        )
+    said.append(f"computed in {seconds:.1f} s")
     return Group(Columns(tables, padding=(0, 2)), Text("\n".join(said)))
 
 
@@ -97,6 +118,8 @@ def _cells(columns: Sequence[Column], row: Mapping[str, Any], most: int) -> Iter
 
 
 def _text(value: Any, kind: str) -> str:
+    if isinstance(value, Changed):
+        return f"{_text(value.had, kind)} -> {_text(value.has, kind)}"
     if kind in event_times.UNITS and isinstance(value, int):
         return event_times.text(event_times.microseconds(value, kind) or 0)
     if kind in ("yson", "any") and value is not None:

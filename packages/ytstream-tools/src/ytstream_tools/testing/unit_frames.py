@@ -160,20 +160,28 @@ def output_frames(
         JobError: ``rows`` is empty, a value does not fit its column, or outputs() is wrong
     """
     given = GivenReferences(spark, context, references or {})
-    job, outputs, rows = context.job, OutputFrames(context, reference, given), [*rows]
-    events = tagged(events_frame(spark, context, rows), context)
-    made = outputs.split(outputs.transformed(tagging.passed(events) if job.judges else events))
+    outputs, rows = OutputFrames(context, reference, given), [*rows]
+    made = _split(tagged(events_frame(spark, context, rows), context), outputs)
     return {**merged(spark, context, made), **rejected_frames(spark, context, rows)}
 
 
-def merged(spark: SparkSession, context: JobContext, frames: Frames) -> Frames:
-    """Return the rows of the outputs, of those with MERGE what an empty table has after them."""
+def merged(
+    spark: SparkSession,
+    context: JobContext,
+    frames: Frames,
+    tables: dict[str, MergedTable] | None = None,
+) -> Frames:
+    """Return the rows of the outputs, of those with MERGE what the table has after them.
+
+    ``tables`` keeps their tables for the next batch. Without it, they are empty before.
+    """
     made, job = dict(frames), context.job
+    tables = {} if tables is None else tables
     maker = "transform()" if job.split is None else "outputs()"
     for name in (name for name in frames if name in job.merge):
         columns, rule = job.output_columns[name], job.merge[name]
         verify_columns(name, frames[name], columns, maker, rule)
-        table = MergedTable(spark, name, columns, rule)
+        table = tables.setdefault(name, MergedTable(spark, name, columns, rule))
         table.merge(frames[name])
         made[name] = table.frame()
     return made
@@ -188,12 +196,34 @@ def sample_outputs(
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each output as output_rows() does, with those of "rejected"."""
     given = GivenReferences(spark, context, references or {})
-    outputs = OutputFrames(context, reference, given)
     events = tagged(events_frame(spark, context, rows), context)
-    passed = tagging.passed(events) if context.job.judges else events
-    made = merged(spark, context, outputs.split(outputs.transformed(passed)))
+    made = merged(spark, context, _split(events, OutputFrames(context, reference, given)))
     found = {name: output_rows(context, frame, name) for name, frame in made.items()}
     return {**found, **_rejected(context, events)}
+
+
+def _split(events: DataFrame, outputs: OutputFrames) -> Frames:
+    """Return what transform() and outputs() make of ``tagged`` events."""
+    passed = tagging.passed(events) if outputs.context.job.judges else events
+    return outputs.split(outputs.transformed(passed))
+
+
+def merged_outputs(
+    spark: SparkSession,
+    context: JobContext,
+    batches: Iterable[Iterable[Mapping[str, Any]]],
+    reference: DataFrame | None = None,
+    references: ReferenceRows | None = None,
+) -> list[dict[str, list[dict[str, Any]]]]:
+    """Return what the outputs with MERGE have after each of several micro-batches."""
+    outputs = OutputFrames(context, reference, GivenReferences(spark, context, references or {}))
+    tables, found = dict[str, MergedTable](), []
+    for rows in batches:
+        events = tagged(events_frame(spark, context, rows), context)
+        merged(spark, context, _split(events, outputs), tables)
+        after = {name: table.frame() for name, table in tables.items()}
+        found.append({name: output_rows(context, frame, name) for name, frame in after.items()})
+    return found
 
 
 def rejected_rows(

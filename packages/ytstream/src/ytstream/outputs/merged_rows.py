@@ -112,8 +112,8 @@ def _newest(rows: DataFrame, columns: Sequence[Column], rule: Newest, stored: St
     flag = F.lit(False)
     if rule.apply_as_deletes is not None:
         flag = F.coalesce(_column(rule.apply_as_deletes), flag)
-    kind = rows.schema[rule.sequence_by].dataType
-    rank = _rank(values, kind, flag, "")
+    kinds = [rows.schema[name].dataType for name in values]
+    rank = _rank(values, kinds, flag, "")
     # A stream's session has 200 partitions for a shuffle, and on Spark 3.5 no adaptive plan.
     parts = rows.sparkSession.sparkContext.defaultParallelism
     ranked = rows.select(*map(_column, key), rank.alias(_RANK)).repartition(
@@ -124,12 +124,12 @@ def _newest(rows: DataFrame, columns: Sequence[Column], rule: Newest, stored: St
     found = stored.rows(best, like, _OLD)
     if remembers(rule):
         found = stored.deletes(found, StructType(like.fields[:1]), _GONE)
-    mine, old = F.col(_RANK), _rank(values, kind, F.lit(False), _OLD)
+    mine, old = F.col(_RANK), _rank(values, kinds, F.lit(False), _OLD)
     is_new = ~F.col(_OLD) | (mine > old)
     by = mine.getField(_BY)
     is_alive = F.lit(True)
     if remembers(rule):
-        is_alive = ~F.col(_GONE) | (by > _ordered(_column(f"{_GONE}{rule.sequence_by}"), kind))
+        is_alive = ~F.col(_GONE) | (by > _ordered(_column(f"{_GONE}{rule.sequence_by}"), kinds[0]))
     change = _change(mine.getField(_IS_DELETE), F.col(_OLD), is_new, is_alive)
     made = [mine.getField(f"c{at}").alias(name) for at, name in enumerate(values)]
     return found.select(*map(_column, key), *made, change.alias(CHANGE))
@@ -144,20 +144,30 @@ def _change(
     return F.when(is_delete, delete.otherwise(UNCHANGED)).otherwise(update)
 
 
-def _rank(values: Sequence[str], kind: DataType, flag: Expression, prefix: str) -> Expression:
+def _rank(
+    values: Sequence[str], kinds: Sequence[DataType], flag: Expression, prefix: str
+) -> Expression:
     """Return what orders the rows of a key: Spark compares structs field by field, null first.
 
-    ``kind`` is the type of the first value, by which rows are ordered.
+    By the first value, and at a tie by the others. ``kinds`` are their types.
     """
-    rest = [_column(f"{prefix}{name}").alias(f"c{at}") for at, name in enumerate(values)]
-    by = _ordered(_column(f"{prefix}{values[0]}"), kind)
-    return F.struct(by.alias(_BY), flag.alias(_IS_DELETE), *rest)
+    by = _ordered(_column(f"{prefix}{values[0]}"), kinds[0])
+    ranked = [by.alias(_BY), flag.alias(_IS_DELETE)]
+    for at, (name, kind) in enumerate(zip(values, kinds, strict=True)):
+        value = _column(f"{prefix}{name}")
+        if _is_unsigned(kind):
+            ranked.append(_ordered(value, kind).alias(f"o{at}"))
+        ranked.append(value.alias(f"c{at}"))
+    return F.struct(*ranked)
 
 
 def _ordered(value: Expression, kind: DataType) -> Expression:
     """Return a value that Spark orders as the table does: SPYT's uint64 has a sign there."""
-    is_unsigned = kind.typeName() == "uint64"
-    return value.cast("string").cast("decimal(20,0)") if is_unsigned else value
+    return value.cast("string").cast("decimal(20,0)") if _is_unsigned(kind) else value
+
+
+def _is_unsigned(kind: DataType) -> bool:
+    return kind.typeName() == "uint64"
 
 
 _SPYTS = ("uint64", "datetime", "date32", "datetime64", "timestamp64", "interval64")

@@ -81,6 +81,14 @@ class Archive:
         """Return when the newest period begins that a row may have: the one after the present."""
         return self.begin(now) + self.seconds
 
+    def skipped(self, second: float | None, now: float) -> str:
+        """Return why a row of that time belongs to no period; empty: it does. As Period.java."""
+        if second is None:
+            return "no-time"
+        if self.begin(second) < self.oldest(now):
+            return "too-old"
+        return "too-new" if self.begin(second) > self.newest(now) else ""
+
     def closed_by(self, complete_until: float) -> int:
         """Return the end of the last period that is complete.
 
