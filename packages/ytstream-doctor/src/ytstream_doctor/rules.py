@@ -97,7 +97,7 @@ _LIST = (
     Rule(
         "endless-table", "repeated",
         "Each round appends rows to one static table, in a commit of its own. A round that is cut "
-        "off or runs in two processes appends its rows twice. The table grows without an end, in small "
+        "off or runs in two processes appends its rows twice. The table only grows, in small "
         "chunks, and nothing tells a reader which part of it is complete.",
         "YTsaurus documentation, Static tables, Appending; Storage, Chunks",
         "derived",
