@@ -26,6 +26,7 @@ from ytstream.query import pipeline
 from ytstream.recovery.archive_tables import PERIOD_SECONDS
 from ytstream.recovery.epoch import Epoch
 from ytstream_tools.demo.crash_scenario import drained
+from ytstream_tools.replay import rejected_replay
 from ytstream_tools.testing.job_stream import Stream, wait
 
 HOUR = 3_600
@@ -48,6 +49,8 @@ def test_what_an_archive_needs() -> None:
     assert "STATIC['output']: by='price', which OUTPUTS['output'] does not have" in said
     said = _declared(outputs=outputs, static={"output": Hourly("auction")})
     assert "the column auction is int64, wanted timestamp or date" in said
+    said = _declared(outputs=outputs, static={"output": Hourly("date_time", sort_by="pric")})
+    assert "sort_by='pric', which OUTPUTS['output'] does not have" in said
     said = _declared(outputs=outputs, static={"outptu": ARCHIVE})
     assert "STATIC names 'outptu', which OUTPUTS does not have" in said
     said = _declared(outputs=outputs, static={"output": "hourly"})
@@ -298,3 +301,39 @@ def test_rows_whose_arrival_nobody_can_tell_are_refused(
     without_times(stream.context)
     said = refusal(lambda: pipeline.flow_of(spark, stream.context))
     assert "has no column $timestamp that says when a row was written" in said
+
+
+@pytest.mark.spark
+@pytest.mark.thorough
+def test_rejected_rows_go_into_tables_of_their_periods(
+    stream_of: StreamOf, spark: SparkSession, cluster: Running
+) -> None:
+    """Into the open one, into a further one of a sealed period, or nowhere; each row once."""
+    stream = archived(stream_of("transactional", "map"))
+    stream.redeclare(reject={"first": "event_id in ('0', '1', '2')"})
+    adopt(spark, stream.context)
+    with stream.running() as query:
+        send(stream, -3, 0, -90, -3, -90)  # a row that is rejected is too old, as is another one
+        wait(drained(stream.context), query)
+        seal(stream)
+        assert [*tables(stream).values()] == [["3"]]
+    assert rejected(stream) == {"first": 3, "archive: older than keep": 1}
+    stream.redeclare(reject={"none": "false"})
+    context, flow = stream.context, stream.flow()
+    lost = cluster.client.faults.add(method="CommitTransaction", action="fail", error=UNAVAILABLE)
+    with suppress(Exception):
+        rejected_replay.replay(spark, context, flow, print)  # its pieces stay, and nothing else
+    cluster.client.faults.remove(lost)
+    (would, *_) = rejected_replay.rehearse(spark, context, flow)
+    assert would.startswith("2 rows would go into the outputs; 2 would stay")
+    said = rejected_replay.replay(spark, context, flow, print)
+    assert said.startswith("2 rows went into the outputs; 2 stay")
+    assert "2 of them since an archive has no period for them" in said
+    assert rejected_replay.replay(spark, context, flow, print).startswith("0 rows went")
+    close(stream)
+    stream = replace(stream, epoch=Epoch(), _is_ready=False)
+    with stream.running():
+        seal(stream)
+    verify_exact(stream)
+    assert [*tables(stream).values()] == [["3"], ["0"], ["1"]]
+    assert staged(stream) == []

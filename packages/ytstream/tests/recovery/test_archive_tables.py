@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from ytstream.ledger.archive_rows import SEALED as DONE
 from ytstream.ledger.ledger_rows import BatchRow
 from ytstream.provisioning import job_objects
 from ytstream.recovery import completeness
+from ytstream.recovery.archive_rewrites import REWRITTEN
 from ytstream.recovery.archive_tables import SEALED
 from ytstream.schema.periods import group_of
 
@@ -86,6 +88,38 @@ def test_late_rows_are_a_table_of_their_own(driver: Driver) -> None:
     assert driver.rows() == [10, 20, 30, HOUR + 5, HOUR + 6]
     assert driver.announced() == "02:00:00Z"
     assert driver.staged() == []
+
+
+@pytest.mark.parametrize("how", [{"merge": True}, {"sort_by": ["n"]}])
+def test_a_sealed_table_is_rewritten_and_stays_the_same_node(
+    driver: Driver, cluster: Running, how: Mapping[str, Any]
+) -> None:
+    archive = replace(driver.context.job.archives["output"], **how)
+    job = replace(driver.context.job, static={"output": archive})
+    driver.batch(20, HOUR + 1)
+    driver.batch(10)
+    assert driver.seal(HOUR + 600) == ["00:00:00Z"]  # by a job that does not rewrite it
+    (name,) = driver.client.list(driver.settings.output)
+    path = f"{driver.settings.output}/{name}"
+    kept = ["id", SEALED, "expiration_time", "row_count"]
+    before = driver.client.get(f"{path}/@", attributes=kept)
+    assert driver.client.get(f"{path}/@chunk_count") == 2
+    driver.context = replace(driver.context, job=job)
+    driver.start()
+    fault = cluster.client.faults.add(method="start_operation", action="fail", error=UNAVAILABLE)
+    driver.seal(HOUR + 600)
+    assert driver.client.get(f"{path}/@chunk_count") == 2
+    cluster.client.faults.remove(fault)
+    for _ in range(3):
+        driver.seal(HOUR + 600)
+    assert driver.client.get(f"{path}/@chunk_count") == 1
+    assert driver.client.get(f"{path}/@", attributes=kept) == before
+    assert driver.rows() == ([10, 20] if "sort_by" in how else [20, 10])
+    assert driver.client.exists(f"{path}/@{REWRITTEN}")
+    driver.start()
+    assert not driver.tables.rewrites.waiting
+    driver.seal(2 * HOUR + 600)
+    assert len(driver.tables.rewrites.waiting) == 1  # the table that was sealed just now
 
 
 def test_thirty_periods_are_sealed_in_order_after_a_long_stop(

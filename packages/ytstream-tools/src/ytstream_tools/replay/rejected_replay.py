@@ -42,7 +42,8 @@ from ytstream.schema.columns import key_of
 from ytstream.spark.source import INNER_POSITION
 from ytstream.spark.spark_errors import cause, explained_spark, is_of_the_rows
 
-from . import reread
+from . import archive_replay, reread
+from .archive_replay import ReplayedArchives
 from .reread import LedgerReads, PositionStatus
 
 CHUNK = 10_000
@@ -78,6 +79,8 @@ class ReplayCounts:
     """Rows of removed partitions that may have been read again under other positions."""
     unknown: int = 0
     """Rows that may have been read again by batches that the ledger has dropped."""
+    outside: int = 0
+    """Rows that an archive has no open period for, or had none for."""
     is_removing: bool = False
 
     @property
@@ -85,7 +88,7 @@ class ReplayCounts:
         """How many rows stay in `rejected`."""
         dropped = 0 if self.is_removing else self.dropped
         read_again = self.accepted + self.coming + self.renumbered + self.unknown
-        return self.rejected + dropped + self.held + read_again
+        return self.rejected + dropped + self.held + self.outside + read_again
 
     def reasons(self) -> Iterator[str]:
         """Yield why rows stay."""
@@ -102,6 +105,11 @@ class ReplayCounts:
             yield (
                 f"{self.held} of them since an output has a row at their position: they were read "
                 "again and accepted, or the queue was recreated"
+            )
+        if self.outside:
+            yield (
+                f"{self.outside} of them since an archive has no period for them, and the other "
+                "outputs may have them"
             )
         if self.accepted:
             yield (
@@ -138,7 +146,7 @@ def replay(
     verify_keys(context, replace=replace)
     verify_alone(context)
     tablets, counts = Tablets(jvm_of(spark), context.settings), _counts(remove_dropped)
-    replaying = _Replay(spark, context, flow)
+    replaying = _Replay(spark, context, flow, archive_replay.read(context))
     readings, last, most = reread.read(context), (), CHUNK
     while True:
         done, found = deepcopy(counts), list[dict[str, Any]]()
@@ -172,7 +180,7 @@ def rehearse(
     """
     verify_job(context.job)
     select, counts = context.client.select_rows, _counts(remove_dropped)
-    replaying = _Replay(spark, context, flow)
+    replaying = _Replay(spark, context, flow, archive_replay.read(context))
     readings, last = reread.read(context), ()
     while found := _read(context, select, last):
         replaying.count(_free(context, select, readings, found, counts), counts)
@@ -220,6 +228,8 @@ def _free(
         reading = readings.of(queue, row["tablet_index"], row["row_index"], int(row["time"]))
         if _place(context, row) in taken:
             counts.held += 1
+        elif archive_replay.is_of_an_archive(row):
+            counts.outside += 1
         elif reading is PositionStatus.ACCEPTED:
             counts.accepted += 1
         elif reading is PositionStatus.NEXT:
@@ -263,18 +273,19 @@ def verify_alone(context: JobContext) -> None:
     The cluster refuses the later of two transactions that do: here a batch of the job.
     """
     holders = InstanceLock(context.client, context.settings.consumer).holders()
-    is_exclusive = context.job.totals or context.job.merge
+    is_exclusive = context.job.totals or context.job.merge or context.job.archives
     owner = next((owner for _, owner, _ in holders), "") if is_exclusive else ""
     if owner:
         raise JobError(
-            f"the job runs ({owner}), and a replay changes the same rows: one of them would fail",
+            f"the job runs ({owner}), and a replay changes the same rows or tables: one of them "
+            "would fail",
             "`make stop`, then repeat this; nothing was changed",
             code=ErrorCode.ANOTHER_INSTANCE,
         )
 
 
 def verify_job(job: Job) -> None:
-    """Raise JobError for a job that rejects no rows, keeps a state or has a static output."""
+    """Raise JobError for a job that rejects no rows, keeps a state or has a table per batch."""
     if not job.reject:
         raise JobError(
             "this job rejects no rows",
@@ -289,9 +300,10 @@ def verify_job(job: Job) -> None:
             "event time is in front of the watermark; or `rewind`, which reads older rows again",
             code=ErrorCode.NOT_FOR_THIS_JOB,
         )
-    if job.static:
+    archive_replay.verify_job(job)
+    if job.snapshots:
         raise JobError(
-            f"the outputs {', '.join(job.static)} are static: each of their tables "
+            f"the outputs {', '.join(job.snapshots)} are static: each of their tables "
             "belongs to one micro-batch, so a replay cannot write to it",
             "put the rows that transform.py accepts now into a queue of the job again",
             code=ErrorCode.NOT_FOR_THIS_JOB,
@@ -305,10 +317,11 @@ class _Replay:
     spark: SparkSession
     context: JobContext
     flow: Flow
+    archives: ReplayedArchives
 
     def count(self, found: list[dict[str, Any]], counts: ReplayCounts) -> None:
         """Count what ``replay`` would do with the rows of ``found``."""
-        outputs = self.flow.outputs
+        outputs, found = self.flow.outputs, self._placed(found, counts)
         with self._judged(found, counts) as (rows, _):
             if rows is None:
                 return
@@ -323,6 +336,7 @@ class _Replay:
     ) -> None:  # fmt: skip
         """Write the rows of ``found`` that pass now, and delete them."""
         job, started, written = self.context.job, datetime.now(UTC), dict[str, int]()
+        found = self._placed(found, counts)
         with self._judged(found, counts) as (rows, deleted):
             if rows is not None:
                 java, id_, proxy = tablets.java, transaction.id, transaction.proxy
@@ -330,10 +344,22 @@ class _Replay:
                 with self.flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
                     frames = self.flow.outputs.of(finished)
                     written = dict(write_outputs(frames, self.context, java, 0).rows)
+                    if job.archives:
+                        written |= self.archives.write(frames, transaction, java)
         if deleted:
             transaction.modify(_path(self.context), job.output_columns[REJECTED], (), deleted)
             row = _row({**written, REJECTED: -len(deleted)}, started)
             transaction.modify(self.context.settings.ledger, ledger_rows.COLUMNS, [row])
+
+    def _placed(self, found: list[dict[str, Any]], counts: ReplayCounts) -> list[dict[str, Any]]:
+        """Return those of ``found`` for which archives have a period; count the others."""
+        if not (found and self.context.job.archives):
+            return found
+        rows = tagging.passed(self._tagged(found, alone=True))
+        frames = self.flow.outputs.split(self.flow.outputs.transformed(rows))
+        outside = self.archives.outside(frames, len(found))
+        counts.outside += len(outside)
+        return [row for number, row in enumerate(found) if number not in outside]
 
     @contextmanager
     def _judged(

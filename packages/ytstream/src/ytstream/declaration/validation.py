@@ -23,6 +23,8 @@ from .compatibility import KEYED
 MOST_COLUMNS = 1_024
 """The values that a row of a dynamic table may have (YTsaurus, client/table_client/public.h,
 MaxValuesPerRow)."""
+_NEVER_SORTED = ("yson", "any", "list", "struct", "tuple", "variant", "dict", "tagged")
+"""Types of columns by which no table is sorted."""
 
 
 def verify(job: Job) -> None:
@@ -116,6 +118,11 @@ def _of_archive(job: Job, name: str, archive: Archive) -> Iterator[str]:
     said = f"STATIC[{name!r}]"
     for problem in periods.problems(archive):
         yield f"{said}: {problem}"
+    for column in archive.sort_by:
+        if column not in found:
+            yield f"{said}: sort_by={column!r}, which OUTPUTS[{name!r}] does not have"
+        elif (kind := type_name(found[column].type)) in _NEVER_SORTED:
+            yield f"{said}: sort_by={column!r} is {kind}, by which no table is sorted"
     if not isinstance(archive.by, str):
         return
     if archive.by not in found:

@@ -39,6 +39,7 @@ from ..log import say, warn
 from ..schema.periods import Archive, Group, Staged, grouped, named
 from ..schema.table_schema import table_schema
 from . import completeness
+from .archive_rewrites import ArchiveRewrites
 from .completeness import COMPLETE_UNTIL
 from .epoch import Epoch
 from .staging import NameTakenError
@@ -102,6 +103,8 @@ class ArchiveTables:
     lock: Lock | None = None
     """None: without a lock, in tests."""
     states: dict[str, ArchiveState] = field(default_factory=dict)
+    rewrites: ArchiveRewrites = field(init=False)
+    """What follows when a table is sealed."""
     _writing: tuple[int, Mapping[str, int]] | None = None
     """The batch that is under way, and what was closed when it began."""
     _gate: threading.Lock = field(default_factory=threading.Lock)
@@ -112,6 +115,10 @@ class ArchiveTables:
     """Archives of which nothing was left to make."""
     _next: float = 0.0
     _said: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Begin without tables that are left to rewrite."""
+        self.rewrites = ArchiveRewrites(self.context, SEALED)
 
     def begin(self, batch: int) -> Mapping[str, ArchiveState]:
         """Return what is closed, for all rows of a batch that begins. The one before is over."""
@@ -135,6 +142,7 @@ class ArchiveTables:
             self.states[output] = state
             self._unfinished[output] = [*archive_rows.unfinished(self._tables(output))]
             self._remove_orphans(output)
+        self.rewrites.settle()
 
     def _remove_orphans(self, output: str) -> None:
         client, root = self.context.client, f"{self.context.settings.staging}/{output}"
@@ -180,6 +188,7 @@ class ArchiveTables:
             return
         self._next = now + PERIOD_SECONDS
         problems = []
+        self.rewrites.tick()
         for output in self.context.job.archives:
             try:
                 self._seal(output)
@@ -271,6 +280,7 @@ class ArchiveTables:
         pieces = [one for one in self.staged(table.output) if one.piece.path in known]
         row = archive_rows.table_row(archive_rows.sealed(table))
         self.commit([row], archive_rows.piece_keys(pieces))
+        self.rewrites.add(table.output, self._target(table))
 
     def _target(self, table: TableRow) -> str:
         return f"{self.context.settings.outputs[table.output]}/{table.name}"

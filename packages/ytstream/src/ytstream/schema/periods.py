@@ -8,7 +8,7 @@ once. Values and arithmetic only: outputs/archives.py writes the tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -58,6 +58,15 @@ class Archive:
     late: str = TABLE
     """What happens to rows that come later: "table" puts them into a further table of the period,
     "reject" into the output "rejected"."""
+    merge: bool = False
+    """Whether an operation combines the chunks of a table once it is sealed."""
+    sort_by: tuple[str, ...] = ()
+    """The columns by which an operation sorts a table once it is sealed, which also merges it."""
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether an operation follows when a table is sealed."""
+        return self.merge or bool(self.sort_by)
 
     @property
     def seconds(self) -> int:
@@ -107,6 +116,8 @@ def Hourly(  # noqa: N802 - as a person declares it
     lateness: timedelta = timedelta(minutes=10),
     keep: timedelta | None = None,
     late: str = TABLE,
+    merge: bool = False,
+    sort_by: Sequence[str] = (),
 ) -> Archive:
     """Return an archive with a table per hour, for STATIC of tables.py.
 
@@ -117,8 +128,10 @@ def Hourly(  # noqa: N802 - as a person declares it
         keep: a table is removed so long after the end of its period; None: never
         late: what happens to rows that come later: "table" puts them into a further table of the
             period, "reject" into the output "rejected"
+        merge: whether an operation combines the chunks of a table once it is sealed
+        sort_by: columns by which an operation sorts a table once it is sealed
     """
-    return Archive(timedelta(hours=1), by, lateness, keep, late)
+    return Archive(timedelta(hours=1), by, lateness, keep, late, merge, _names(sort_by))
 
 
 def Daily(  # noqa: N802
@@ -127,6 +140,8 @@ def Daily(  # noqa: N802
     lateness: timedelta = timedelta(minutes=10),
     keep: timedelta | None = None,
     late: str = TABLE,
+    merge: bool = False,
+    sort_by: Sequence[str] = (),
 ) -> Archive:
     """Return an archive with a table per day of UTC, for STATIC of tables.py.
 
@@ -137,8 +152,10 @@ def Daily(  # noqa: N802
         keep: a table is removed so long after the end of its period; None: never
         late: what happens to rows that come later: "table" puts them into a further table of the
             period, "reject" into the output "rejected"
+        merge: whether an operation combines the chunks of a table once it is sealed
+        sort_by: columns by which an operation sorts a table once it is sealed
     """
-    return Archive(timedelta(days=1), by, lateness, keep, late)
+    return Archive(timedelta(days=1), by, lateness, keep, late, merge, _names(sort_by))
 
 
 def Every(  # noqa: N802
@@ -148,6 +165,8 @@ def Every(  # noqa: N802
     lateness: timedelta = timedelta(minutes=10),
     keep: timedelta | None = None,
     late: str = TABLE,
+    merge: bool = False,
+    sort_by: Sequence[str] = (),
 ) -> Archive:
     """Return an archive with a table per period, for STATIC of tables.py.
 
@@ -159,8 +178,14 @@ def Every(  # noqa: N802
         keep: a table is removed so long after the end of its period; None: never
         late: what happens to rows that come later: "table" puts them into a further table of the
             period, "reject" into the output "rejected"
+        merge: whether an operation combines the chunks of a table once it is sealed
+        sort_by: columns by which an operation sorts a table once it is sealed
     """
-    return Archive(period, by, lateness, keep, late)
+    return Archive(period, by, lateness, keep, late, merge, _names(sort_by))
+
+
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def problems(archive: Archive) -> Iterable[str]:
