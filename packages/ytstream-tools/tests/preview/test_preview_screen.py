@@ -58,7 +58,9 @@ def test_a_long_value_without_spaces_is_folded_and_not_cut(columns: int) -> None
     row = {column.name: value for column in queue}
     console = Console(file=io.StringIO(), width=60, record=True)
     console.print(
-        preview_screen.screen(console, replace(EXAMPLE.job, queue=queue), [row], {}, 20, 1.0)
+        preview_screen.screen(
+            console, replace(EXAMPLE.job, queue=queue), [row], {}, 20, 1.0, now=0.0
+        )
     )
     lines = [line for line in console.export_text().splitlines() if line.startswith("│")]
     assert "".join(line.split("│")[2].strip() for line in lines) == value * columns
