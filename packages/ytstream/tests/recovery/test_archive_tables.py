@@ -122,6 +122,30 @@ def test_a_sealed_table_is_rewritten_and_stays_the_same_node(
     assert len(driver.tables.rewrites.waiting) == 1  # the table that was sealed just now
 
 
+def test_an_operation_that_fails_leaves_its_table(
+    driver: Driver, cluster: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    archive = replace(driver.context.job.archives["output"], merge=True)
+    job = replace(driver.context.job, static={"output": archive})
+    driver.context = replace(driver.context, job=job)
+    driver.start()
+    driver.batch(10)
+    cluster.client.operations.set_start_delay(600)
+    try:
+        driver.seal(HOUR + 600)
+        driver.seal(HOUR + 600)
+        (started,) = (one for one in cluster.client.operations.list() if one.state != "completed")
+        cluster.client.operations.end(started.id, "failed", "no quota is left")
+        driver.seal(HOUR + 600)
+    finally:
+        cluster.client.operations.set_start_delay(0)
+    assert "stays as it is until the next start: no quota is left" in caplog.text
+    assert not driver.tables.rewrites.waiting
+    assert driver.rows() == [10]
+    driver.start()
+    assert len(driver.tables.rewrites.waiting) == 1
+
+
 def test_thirty_periods_are_sealed_in_order_after_a_long_stop(
     driver: Driver, caplog: pytest.LogCaptureFixture
 ) -> None:

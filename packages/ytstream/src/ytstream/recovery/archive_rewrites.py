@@ -70,7 +70,7 @@ class ArchiveRewrites:
                 self._running = self._start(path, self.context.job.archives[output])
         except YtError as error:
             path = self.waiting[0][1]
-            if error.is_resolve_error():  # it has expired, or was removed
+            if operation.is_unknown(error):  # or the table has expired, or was removed
                 self._next()
             elif (said := f"{path} stays as it is for now: {first_line(error)}") != self._said:
                 self._said = said
@@ -103,8 +103,8 @@ class ArchiveRewrites:
         if found["state"] == "completed":
             self.context.client.set(f"{path}/@{REWRITTEN}", self._running)
         else:
-            problem = YtError(**((found.get("result") or {}).get("error") or {}))
-            warn(f"{path} stays as it is until the next start: {first_line(problem)}")
+            problem = operation.reason((found.get("result") or {}).get("error") or {})
+            warn(f"{path} stays as it is until the next start: {problem}")
         self._next()
 
     def _next(self) -> None:
