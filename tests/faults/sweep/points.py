@@ -28,7 +28,12 @@ WRITES = frozenset(
 """Requests that change the cluster, or may. Others only read."""
 COMMITS = frozenset({"CommitTransaction", "commit_transaction", "commit_tx"})
 STARTS = frozenset({"StartTransaction", "start_transaction", "start_tx"})
-_IGNORED = frozenset({"Discover", "PingTransaction", "ping_transaction", "ping_tx", "hosts"})
+_IGNORED = frozenset(
+    {
+        "Discover", "discover_proxies", "hosts",
+        "PingTransaction", "ping_transaction", "ping_tx",
+    }
+)  # fmt: skip
 """Not of the driver's work: connections, and the beat that keeps transactions alive."""
 NOTHING = "nothing"
 LAST, MIDDLE = "last", "middle"
