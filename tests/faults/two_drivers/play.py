@@ -376,7 +376,11 @@ class Stage:
         for queue, rows in zip(queues, self._following, strict=True):
             self._put(queue, rows)
         self.drain()
-        # Each in a batch of its own, to bring out what waits for the watermark.
+        self.close()
+
+    def close(self) -> None:
+        """Put in rows that bring out what waits for the watermark, each in a batch of its own."""
+        queues = self.context.settings.queues
         for row in self.sample.closing(self.context.job, self._sent):
             self._put(queues[0], [row])
             self.drain()
