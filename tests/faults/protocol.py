@@ -169,9 +169,12 @@ EXPLAINED = {
     "second": Explained(batches=2),
     # Here the driver that meets the fault is one of them. The others have a kill before them.
     "overtaken": Explained(drivers=2),
-    "paused": Explained(drivers=2),
+    # The older driver's batch fails before it ends.
+    "paused": Explained(drivers=2, failures=1),
     "token-expired": Explained(drivers=2),
+    # By the cluster's clock its transaction is over.
     "transaction-gone": Explained(failures=1),
+    "clock-60-s": Explained(failures=1),
 }
 """By fault; the others explain what the defaults say. Transport, proxies and a full account are
 waited for, and count as no failure."""
