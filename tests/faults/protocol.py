@@ -169,6 +169,7 @@ EXPLAINED = {
     "second": Explained(batches=2),
     # Here the driver that meets the fault is one of them. The others have a kill before them.
     "overtaken": Explained(drivers=2),
+    "altered": Explained(drivers=2),
     # The older driver's batch fails before it ends.
     "paused": Explained(drivers=2, failures=1),
     "token-expired": Explained(drivers=2),

@@ -53,6 +53,9 @@ MUST_END: Mapping[str, tuple[ErrorCode, str]] = {
     TOKEN: (ErrorCode.TOKEN, "only a person can renew a token"),
 }
 """After these a job has to end, with this code. Whatever else ends it counts against it."""
+MAY_END: Mapping[str, ErrorCode] = {ALTERED: ErrorCode.NOT_PROVISIONED}
+"""After these it may: a batch that fails finds out that the output has a column that tables.py
+lacks. Once a person has corrected tables.py, the next driver goes on."""
 LATE = ("late-before-raise", "late-raised", "late-in-start", "late-begun", "late-first-batch")
 """When a commit whose connection broke is applied, in the life after it."""
 THEN = "+"

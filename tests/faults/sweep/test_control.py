@@ -19,6 +19,7 @@ from tests.faults.sweep.life import PATIENCE, EndedError, StalledError
 from tests.faults.sweep.playing import Play
 from tests.faults.sweep.variants import LISTINGS, VARIANTS, Variant
 from ytstream.errors import JobError, RestartableError, SupersededError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 
 QUEUES = ("//q0", "//q1")
@@ -172,6 +173,23 @@ def test_a_job_that_has_ended_for_good_is_not_started_again(error: BaseException
     with pytest.raises(EndedError, match=str(error)):
         found.drain()
     assert len(found.lives) == 1
+
+
+def test_a_job_may_end_where_its_output_was_altered() -> None:
+    ends = iter([JobError("more columns", code=ErrorCode.NOT_PROVISIONED)])
+    found = _play(scene := _Scene(JOB, lambda: scene.error is None, error=next(ends)))
+    with pytest.raises(EndedError):
+        found.drain()  # of another fault
+    found.case = Case(JOB, "middle:CommitTransaction.ledger", cases.ALTERED)
+    life = scene.life
+
+    def corrected() -> _Life:
+        scene.error = None
+        return life()
+
+    scene.life = corrected  # type: ignore[method-assign]
+    found.drain()
+    assert len(found.lives) == 2
 
 
 @dataclass
