@@ -66,6 +66,14 @@ def test_a_long_value_without_spaces_is_folded_and_not_cut(columns: int) -> None
     assert "".join(line.split("│")[2].strip() for line in lines) == value * columns
 
 
+def test_an_output_without_rows_is_a_line() -> None:
+    lines = _shown(100, 2, {"output": [], REJECTED: []})
+    text = "\n".join(lines)
+    assert "output: 0 rows" in text
+    assert "rejected: 0 rows" in text
+    assert text.count("┏") == 1  # the table of the sample
+
+
 def test_it_says_what_each_condition_has_met_and_how_to_get_some() -> None:
     first, second = EXAMPLE.job.reject
     row = {REASON: first, **EXAMPLE.sample.make(1)[0]}

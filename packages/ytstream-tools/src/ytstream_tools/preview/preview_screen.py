@@ -73,8 +73,10 @@ def screen(
 
 def _fitting(
     console: Console, title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]
-) -> Table:
+) -> RenderableType:
     """Return a table with a line for each row or, where that is too wide, for each value."""
+    if not rows:
+        return Text(title, style="italic")
     table = _table(title, columns, rows)
     wide = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
     return (
