@@ -26,7 +26,7 @@ def driver(provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch) -> Driver
     context = declared(provisioned_of("transactional"), archive, COLUMNS)
     job_objects.provision(context)
     driver = Driver(context)
-    monkeypatch.setattr(completeness, "bound", lambda _: driver.complete)
+    monkeypatch.setattr(completeness, "bound", lambda *_: driver.complete)
     return driver
 
 
