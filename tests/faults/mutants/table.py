@@ -716,6 +716,25 @@ JUDGE: Sequence[Mutant] = (
         Edit("tests/faults/sweep/oracle.py", "        repeated += more.total()\n", ""),
         _ORACLE,
     ),
+    _mutant(
+        "a rejected row may have other values than its row in the queue",
+        Edit(
+            "tests/faults/sweep/oracle.py",
+            'row["reason"] if _is_source(row["row"], source) else',
+            'row["reason"] if source else',
+        ),
+        f"{_ORACLE}::test_a_rejected_row_has_the_values_of_its_queue",
+    ),
+    _mutant(
+        "a case holds whatever its job needed to go on",
+        Edit(
+            "tests/faults/sweep/play.py",
+            'return replace(result, verdict=FAILED, said="; ".join(more)) if more else result',
+            "return result",
+        ),
+        "tests/faults/sweep/test_control.py"
+        "::test_a_case_with_more_than_its_fault_explains_is_not_held",
+    ),
 )
 """The verdict on a case itself."""
 
