@@ -667,11 +667,18 @@ MERGES: Sequence[Mutant] = (
     ),
     _mutant(
         "an update wins over a delete of the same time",
-        _of(
-            _MERGED,
-            "F.struct(by.alias(_BY), flag.alias(_IS_DELETE), *rest)",
-            "F.struct(by.alias(_BY), *rest, flag.alias(_IS_DELETE))",
-        ),
+        [
+            _of(
+                _MERGED,
+                "ranked = [by.alias(_BY), flag.alias(_IS_DELETE)]",
+                "ranked = [by.alias(_BY)]",
+            ),
+            _of(
+                _MERGED,
+                "return F.struct(*ranked)",
+                "return F.struct(*ranked, flag.alias(_IS_DELETE))",
+            ),
+        ],
         _ORDER,
     ),
     _mutant(
