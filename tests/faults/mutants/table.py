@@ -653,6 +653,16 @@ ARCHIVES: Sequence[Mutant] = (
         ),
         f"{_ARCHIVES}::test_late_rows_are_a_table_of_their_own",
     ),
+    _mutant(
+        "a watermark closes periods by arrival",
+        Edit(
+            f"{_RUNTIME}/recovery/completeness.py",
+            "is_watermark = has_watermark(job) and not as_written",
+            "is_watermark = has_watermark(job)",
+        ),
+        f"{_RECOVERY}/test_completeness.py"
+        "::test_a_job_with_state_has_a_watermark_under_a_name_of_its_own",
+    ),
 )
 """What keeps a table per period whole and shown once."""
 
@@ -680,6 +690,12 @@ MERGES: Sequence[Mutant] = (
             ),
         ],
         _ORDER,
+    ),
+    _mutant(
+        "a tie is decided by numbers with a sign",
+        _of(_MERGED, "        if _is_unsigned(kind):\n", "        if not values:\n"),
+        "packages/ytstream-tools/tests/testing/test_merged_outputs.py"
+        "::test_a_tie_is_decided_by_unsigned_numbers",
     ),
     _mutant(
         "deletes are not remembered",
