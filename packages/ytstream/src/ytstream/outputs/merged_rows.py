@@ -152,13 +152,13 @@ def _rank(
     By the first value, and at a tie by the others. ``kinds`` are their types.
     """
     by = _ordered(_column(f"{prefix}{values[0]}"), kinds[0])
-    rest = []
+    ranked = [by.alias(_BY), flag.alias(_IS_DELETE)]
     for at, (name, kind) in enumerate(zip(values, kinds, strict=True)):
         value = _column(f"{prefix}{name}")
         if _is_unsigned(kind):
-            rest.append(_ordered(value, kind).alias(f"o{at}"))
-        rest.append(value.alias(f"c{at}"))
-    return F.struct(by.alias(_BY), flag.alias(_IS_DELETE), *rest)
+            ranked.append(_ordered(value, kind).alias(f"o{at}"))
+        ranked.append(value.alias(f"c{at}"))
+    return F.struct(*ranked)
 
 
 def _ordered(value: Expression, kind: DataType) -> Expression:
