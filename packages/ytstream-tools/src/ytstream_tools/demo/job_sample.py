@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yt.type_info as ti
+from yt.yson import YsonEntity
 
 from ytstream.declaration.user_errors import user_code
 from ytstream.errors import JobError
@@ -306,6 +307,8 @@ def untyped(value: Any) -> Any:
     """
     if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, YsonEntity):  # a null inside a value of `any`; it has no hash
+        return None
     if string_values.is_string(value):
         return string_values.canonical(value)
     for kind in (int, float):
