@@ -837,6 +837,12 @@ def test_the_separator_of_a_file_is_found(separator: str, tmp_path: Path) -> Non
     assert file_source.read(file, 10, Take.NEWEST).rows == [{"id": 1, "price": "2,5"}]
 
 
+@pytest.mark.parametrize("first", ["sep=;\r\n", '"sep=;"\n', "\ufeffsep=;\r\n"])
+def test_the_first_line_of_a_file_for_excel_names_the_separator(first: str, tmp_path: Path) -> None:
+    (file := tmp_path / "rows.csv").write_bytes(f"{first}id;price,eur\n1;2,5\n".encode())
+    assert file_source.read(file, 10, Take.NEWEST).rows == [{"id": 1, "price,eur": "2,5"}]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "line", "said"),
     [
@@ -844,6 +850,7 @@ def test_the_separator_of_a_file_is_found(separator: str, tmp_path: Path) -> Non
         ("a.csv", 'a,b\n"1\n2",2\n\n1\n', 5, "1 field, but the header has 2"),
         ("a.csv", "a,b,a\n1,2,3\n", 1, "2 columns are named 'a'"),
         ("a.csv", "a;b,c\n1;2,3\n", 1, "not clear whether a comma or a semicolon"),
+        ("a.csv", "sep=;\na;b\n1;2;3\n", 3, "3 fields, but the header has 2"),
         ("a.csv", 'a,b\n1,"2\n', 2, "unexpected end of data"),
         ("a.csv", b"a,b\n1,\xff\n", 2, "0xff is not UTF-8"),
         ("a.jsonl", '{"a": 1}\n{"a": 1, "a": 2}\n', 2, "the name 'a' twice"),

@@ -21,6 +21,8 @@ from ytstream.text_table import counted
 from .source_rows import Row
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+_ANNOUNCED = re.compile(rf'"?sep=([{re.escape("".join(_SEPARATORS))}])"?(?=\r|\n|$)')
+"""The first line of files made for Excel, which names the separator. It is not the header."""
 _MISSING = {"NA", "N/A", "NaN", "nan", "NULL", "null", "None", "\\N"}
 """What programs write for a number that is missing. Among texts it is a text."""
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
@@ -73,7 +75,9 @@ def read(file: Path) -> tuple[list[str], list[Row], list[str], dict[str, str]]:
 
 
 def _table(file: Path, text: str) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows, by the one separator that fits all lines."""
+    """Return the header and the rows, by the separator that is announced or fits all lines."""
+    if announced := _ANNOUNCED.match(text):  # the empty line keeps the numbers of the others
+        return _verified(file, text[announced.end() :], announced[1])
     found = {one: next(_records(file, text, one), (1, [""]))[1] for one in _SEPARATORS}
     likely = [one for one, header in found.items() if len(header) > 1] or [","]
     if len(likely) == 1:
