@@ -138,25 +138,32 @@ def _run_of(found: Callable[..., Any] | None) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("command", ["preview", "approve"])
-def test_a_person_who_waits_gets_a_jvm_that_is_soon_ready(
+def test_a_person_who_waits_gets_a_jvm_that_is_soon_ready_and_starts_before_the_sample_is_imported(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given, shown = list[str](), Namespace(watch=False, rows=20)
+    steps, shown = list[tuple[str, str]](), Namespace(watch=False, rows=20)
+
+    class Sample(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            steps.append(("sample", name))
+            return EXAMPLE.sample
 
     def opened(_: JobContext, java: str) -> None:
-        given.append(java)
+        steps.append(("opened", java))
         raise InterruptedError
 
-    monkeypatch.setitem(sys.modules, "sample", ModuleType("sample"))
-    monkeypatch.setattr("sample.SAMPLE", EXAMPLE.sample, raising=False)
+    monkeypatch.setitem(sys.modules, "sample", Sample("sample"))
+    monkeypatch.setattr(session, "begin", lambda _, java: steps.append(("begun", java)))
     monkeypatch.setattr(session, "opened", opened)
     monkeypatch.setattr(computed_outputs, "unconnected", lambda _: None)
     monkeypatch.setattr(quick_session, "context_of", lambda _: None)
-    context: Any = SimpleNamespace(job=EXAMPLE.job)
+    context: Any = SimpleNamespace(job=EXAMPLE.job, settings=None)
     runs: dict[str, Callable[[], Any]] = {
         "preview": partial(_run_of(preview.COMMAND.without_cluster), context, shown),
         "approve": partial(_run_of(approve.COMMAND.offline), EXAMPLE.job, None, Path()),
     }
     with pytest.raises(InterruptedError):
         runs[command]()
-    assert given == [session.QUICK]
+    assert steps == [("begun", session.QUICK), ("sample", "SAMPLE"), ("opened", session.QUICK)]

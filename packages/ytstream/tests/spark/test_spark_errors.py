@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 from pyspark.errors import (
     AnalysisException,
+    PySparkRuntimeError,
     SparkRuntimeException,
     StreamingQueryException,
 )
@@ -21,7 +24,7 @@ from tests.support.helpers import (
 from ytstream import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees.transactional import FENCE, FENCED
-from ytstream.spark import session
+from ytstream.spark import jvm_process, session
 from ytstream.spark.spark_errors import cause, explained_spark
 
 TRACE = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times
@@ -129,6 +132,28 @@ def test_a_command_names_the_jvm_that_ended_under_it(monkeypatch: pytest.MonkeyP
         session.opened(unconnected("transactional")),
     ):
         refuse()
+
+
+def test_a_jvm_that_began_to_start_and_failed_is_explained_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A trace of the thread would be printed above the one line of the error."""
+    tried, traces = threading.Event(), list[object]()
+
+    def fail() -> None:
+        tried.set()
+        raise PySparkRuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited")
+
+    monkeypatch.setattr(SparkContext, "_ensure_initialized", fail)
+    monkeypatch.setattr(threading, "excepthook", traces.append)
+    before = {*threading.enumerate()}
+    jvm_process.begin()
+    assert tried.wait(60)
+    for thread in {*threading.enumerate()} - before:
+        thread.join(60)
+    assert traces == []
+    with fails_with(ErrorCode.JVM_ENDED):
+        jvm_process.started()
 
 
 def test_a_session_that_does_not_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,12 @@ from ytstream.job import Job
 from ytstream.settings.job_settings import Settings
 
 
-def _offline(job: Job, _: Settings, __: Path) -> int:
+def _offline(job: Job, settings: Settings, _: Path) -> int:
+    from ytstream.spark import session
+
+    session.begin(settings, session.QUICK)
     with user_errors.user_code("sample/ cannot be imported"):
         from sample import SAMPLE
-
-    from ytstream.spark import session
 
     from ..testing import approved_outputs
     from ..testing.computed_outputs import unconnected

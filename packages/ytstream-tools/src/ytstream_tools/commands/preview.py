@@ -11,12 +11,13 @@ from ..repository import root_of
 
 
 def _without_cluster(context: JobContext, given: argparse.Namespace) -> int:
+    from ytstream.spark import session
+
+    session.begin(context.settings, session.QUICK)
     with user_errors.user_code("sample/ cannot be imported"):
         from sample import SAMPLE
 
     from rich.console import Console
-
-    from ytstream.spark import session
 
     from ..preview import live_preview, quick_session
 

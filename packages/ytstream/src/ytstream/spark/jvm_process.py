@@ -103,6 +103,19 @@ def _wait_for_end(process: "subprocess.Popen[bytes]") -> None:
         process.kill()
 
 
+def begin() -> None:
+    """Start the JVM in a thread. started() waits for it, since PySpark holds a lock meanwhile.
+
+    If it does not start, started() tries again, and says why.
+    """
+
+    def start() -> None:
+        with suppress(Exception):
+            SparkContext._ensure_initialized()
+
+    threading.Thread(target=start, name="starting Spark's JVM", daemon=True).start()
+
+
 def started() -> Any:
     """Start the JVM with no Spark in it, if none runs, and return it. Raises JobError."""
     with explained_jvm():

@@ -84,6 +84,16 @@ def open_session(context: JobContext, java: str = spark_conf.COLLECTOR) -> Spark
     return spark
 
 
+def begin(settings: Settings, java: str) -> None:
+    """Start the JVM, and leave the waiting to open_session(): the caller has imports to do.
+
+    Raises JobError without Java.
+    """
+    require_java()
+    _prepare_local_environment(settings, java)
+    jvm_process.begin()
+
+
 @contextmanager
 def opened(context: JobContext, java: str = spark_conf.COLLECTOR) -> Iterator[SparkSession]:
     """Give a session to a command, with Spark's errors explained."""
