@@ -285,6 +285,9 @@ def _state_of(here: Site) -> dict[str, str]:
     return {"path": f"{here.context.settings.checkpoint}/*/state/*"}
 
 
+_SETTLED_SECONDS = 10.0
+"""By then a batch without rows has followed the one before, if it does."""
+
 STUMBLES: dict[str, tuple[dict[str, Any], Sequence[dict[str, Any]], float]] = {
     "refused": ({"action": "fail", "error": server_errors.UNAVAILABLE}, (), 0),
     "dropped": ({"action": "hang_up"}, (), 0),
@@ -307,6 +310,7 @@ def _stumbled(
     here: Site, first: dict[str, Any], lasting: Sequence[dict[str, Any]], length: float
 ) -> int:
     """Let a fault begin with a write of state; return the seconds from its end to a batch."""
+    _settle(here)
     faults = here.cluster.client.faults
     rule = faults.add(method="WriteFile", where=_state_of(here), **first)
     rules = [rule, *(faults.add(times=None, armed_by=rule, **order) for order in lasting)]
@@ -320,6 +324,14 @@ def _stumbled(
     seconds = fault.seconds()
     here.wait_drained()
     return seconds
+
+
+def _settle(here: Site) -> None:
+    """Wait until no batch without rows follows: its state would meet the fault too early."""
+    before = None
+    while (now := here.newest()) != before:
+        before = now
+        time.sleep(_SETTLED_SECONDS)
 
 
 def driver_killed_twice(here: Site) -> dict[str, Any]:
