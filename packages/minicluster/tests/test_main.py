@@ -174,3 +174,10 @@ def test_a_failed_start_shows_why(tmp_path: Path) -> None:
         testing.start(load=str(tmp_path / "nope")),
     ):
         pass
+
+
+@pytest.mark.slow
+def test_a_start_that_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(testing, "START_TIMEOUT", 0)
+    with pytest.raises(testing.StartError, match="not ready after 0 s"), testing.start():
+        pass

@@ -16,12 +16,14 @@ from typing import Any
 
 from .client import Client
 
-START_TIMEOUT = 60.0
+START_TIMEOUT = 180.0
+"""A start takes about a second. Where other programs keep all cores busy, it took over a minute.
+A process that ends is seen at once."""
 STOP_TIMEOUT = 10.0
 
 
 class StartError(Exception):
-    """The minicluster did not start; the text is what it wrote."""
+    """The minicluster did not start; the text is what it wrote, or how it ended."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +115,19 @@ def _environment() -> dict[str, str]:
 def _wait_ready(process: subprocess.Popen[bytes], ready: Path, output: Path) -> dict[str, Any]:
     deadline = time.monotonic() + START_TIMEOUT
     while not ready.exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise StartError(output.read_text(errors="replace").strip() or "no output")
+        if (code := process.poll()) is not None:
+            raise StartError(_said(output) or f"it ended with code {code} and said nothing")
+        if time.monotonic() > deadline:
+            said = _said(output) or "it said nothing"
+            raise StartError(f"it was not ready after {START_TIMEOUT:.0f} s: {said}")
         # A file has no event to wait for that works everywhere.
         time.sleep(0.01)
     found: dict[str, Any] = json.loads(ready.read_text())
     return found
+
+
+def _said(output: Path) -> str:
+    return output.read_text(errors="replace").strip()
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

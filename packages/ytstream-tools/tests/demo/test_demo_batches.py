@@ -12,8 +12,10 @@ import pytest
 from rich.console import Console
 from yt import yson
 
+from minicluster import testing
 from tests.support.examples import example
-from tests.support.helpers import ContextOf
+from tests.support.helpers import ContextOf, fails_with
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
 from ytstream_tools.demo import demo_batches, demo_text
@@ -135,6 +137,17 @@ def test_demos_beside_each_other_have_logs_of_their_own(tmp_path: Path) -> None:
     with demo_text.own_log(folder) as again:
         assert again == first
         assert again.read_text() == ""
+
+
+def test_a_minicluster_that_does_not_start_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(testing, "START_TIMEOUT", 0)
+    one = example("transactional", "map")
+    with fails_with(ErrorCode.COMMAND_FAILED) as caught:
+        demo_text.main(one.job, one.sample)
+    assert "the minicluster did not start: it was not ready after 0 s" in str(caught.value)
 
 
 def test_the_result_has_the_rows_of_every_output() -> None:

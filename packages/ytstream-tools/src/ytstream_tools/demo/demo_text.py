@@ -14,6 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from minicluster import testing
+from ytstream.errors import JobError
+from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, Job
 from ytstream.schema.columns import key_of
 from ytstream.schema.string_values import shown
@@ -34,11 +36,24 @@ console = Console(width=100, highlight=False)
 
 def main(job: Job, sample: Sample) -> int:
     """Return 0 when the guarantee held, else 1. Raises JobError when the crash cannot be played."""
-    with own_log(LOGS) as log, testing.start() as cluster:
+    with own_log(LOGS) as log, _minicluster() as cluster:
         console.print(f"minicluster at {cluster.http}; the job's own log: {log}")
         result = play(job, sample, cluster, log, console.print, bar)
     show(job, result)
     return int(not is_kept(job, result))
+
+
+@contextmanager
+def _minicluster() -> Iterator[testing.Running]:
+    try:
+        with testing.start() as cluster:
+            yield cluster
+    except testing.StartError as error:
+        raise JobError(
+            f"the minicluster did not start: {error}",
+            "try again when the machine has less to do, or correct what it says",
+            code=ErrorCode.COMMAND_FAILED,
+        ) from error
 
 
 def is_kept(job: Job, result: DemoResult) -> bool:
