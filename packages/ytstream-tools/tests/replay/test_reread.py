@@ -161,7 +161,7 @@ def test_a_row_is_not_replayed_whose_batches_the_ledger_has_dropped(
     reads, counts = _rewound(context, 0, kept), ReplayCounts()
     queue = context.settings.queues[0]
     assert reads.of(queue, 0, row, _time(-1)) is status
-    found = [{"tablet_index": 0, "row_index": row, "time": _time(-1)}]
+    found = [{"tablet_index": 0, "row_index": row, "reason": "odd", "time": _time(-1)}]
     free = rejected_replay._free(context, lambda _: (), reads, found, counts)
     assert bool(free) is (status is PositionStatus.REJECTED)
     assert counts.unknown == (status is PositionStatus.UNKNOWN)
@@ -223,7 +223,9 @@ def test_rows_of_removed_partitions_are_counted_among_those_that_stay(
 ) -> None:
     context = provisioned_of("transactional", "map", 1, rejects=True)
     queue, counts = context.settings.queues[0], ReplayCounts()
-    found = [{"tablet_index": 1, "row_index": n, "time": _time(0)} for n in range(3)]
+    found = [
+        {"tablet_index": 1, "row_index": n, "reason": "odd", "time": _time(0)} for n in range(3)
+    ]
     rewinds = {queue: [Rewind(2, _time(0), {})]}
     reads = LedgerReads({queue: {0: 9}}, retired={queue: {1: 3}}, rewinds=rewinds)
     assert not rejected_replay._free(context, lambda _: (), reads, found, counts)

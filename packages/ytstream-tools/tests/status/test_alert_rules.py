@@ -22,7 +22,7 @@ from tests.support.project import ROOT
 from tests.support.promtool import Series, fires, series_name
 from tests.support.server_errors import TOKEN_BY_HTTP
 from tests.support.status_steps import head_of_batch, send, write_rows
-from ytstream import cli
+from ytstream import Hourly, cli
 from ytstream.cluster.account_usage import ResourceUsage
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
@@ -37,10 +37,10 @@ START = datetime(2026, 11, 23, 10, tzinfo=UTC)
 PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8").partition("## Alerts")[2]
 
 
-def _rules(processing: str) -> dict[str, dict[str, Any]]:
+def _rules(processing: str, static: Mapping[str, Hourly] | None = None) -> dict[str, Any]:
     """Return the rules of a job by name."""
     job = example("transactional", processing, rejects=True).job
-    job = replace(job, references={"auctions": []})
+    job = replace(job, references={"auctions": []}, static=static or ())
     settings = settings_of(job, "//home/job")
     if job.kind.is_stateful:
         job, settings = replace(job, late="reject"), replace(settings, late_limit=0.2)
@@ -73,7 +73,7 @@ def test_rules_lead_to_the_page_that_the_configuration_names() -> None:
 
 def test_each_rule_has_its_line_on_the_page() -> None:
     named = set(re.findall(r"`(Yt\w+)`", PAGE.partition("## JSON")[0]))
-    given = {*_rules("map"), *_rules("window")}
+    given = {*_rules("map"), *_rules("window"), *_rules("map", {"output": Hourly("date_time")})}
     assert named == {name for name in given if not name.endswith("Absent")}
 
 
