@@ -37,7 +37,7 @@ START = datetime(2026, 11, 23, 10, tzinfo=UTC)
 PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8").partition("## Alerts")[2]
 
 
-def _rules(processing: str, static: Mapping[str, Hourly] | None = None) -> dict[str, Any]:
+def _rules(processing: str, static: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the rules of a job by name."""
     job = example("transactional", processing, rejects=True).job
     job = replace(job, references={"auctions": []}, static=static or ())
