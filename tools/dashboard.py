@@ -23,7 +23,10 @@ from ytstream_tools.status import dashboard
 PICTURE = ROOT / "docs" / "dashboard.svg"
 _COLUMN, _ROW, _GAP = 50, 26, 8
 """Pixels of a column and a row of the grid, between panels, and around a chart."""
-_TITLE, _SIDE, _FOOT = 26, 46, 30
+_TITLE, _SIDE, _FOOT, _LINE = 26, 46, 16, 14
+"""Pixels above a chart, at its left, below it, and of each line of its legend."""
+_LETTER = 7.2
+"""Room for a letter: DejaVu Sans, the font of a plain Linux, is wider than most others."""
 _POINTS = 90
 _MARKS = {"Restarts": (0.55,), "Deploys": (0.3,)}
 """Where the marks are, as parts of the period."""
@@ -110,7 +113,9 @@ def _chart(
     limit = steps[-1]["value"] if steps else None
     lines = [_figures(panel, target, limit) for target in panel["targets"]]
     top = rounded(max([*(max(line) for line in lines), limit or 0.0]) * 1.05)
-    left, right, low = _SIDE, width - 10, height - _FOOT
+    left, right = _SIDE, width - 10
+    legend = _legend_of(panel, left, right)
+    low = height - _FOOT - _LINE * (1 + max(line for _, _, line in legend))
 
     def place(part: float, figure: float) -> tuple[float, float]:
         return left + (right - left) * part, low - (low - _TITLE - 6) * figure / top
@@ -126,15 +131,27 @@ def _chart(
     if limit is not None:
         _, y = place(0, limit)
         element(card, "line", class_="limit", x1=left, x2=right, y1=y, y2=y)
-    said = float(left)
-    for number, (target, line) in enumerate(zip(panel["targets"], lines, strict=True)):
+    for number, (line, (text, x, row)) in enumerate(zip(lines, legend, strict=True)):
         points = (place(n / (_POINTS - 1), figure) for n, figure in enumerate(line))
         path = " L".join(f"{x:.1f} {y:.1f}" for x, y in points)
         element(card, "path", class_=f"line c{number % 4}", d=f"M{path}")
+        y = low + _FOOT + 2 + _LINE * row
+        element(card, "rect", class_=f"k{number % 4}", x=x, y=y - 5, width=10, height=3)
+        element(card, "text", text, x=x + 14, y=y)
+
+
+def _legend_of(panel: Mapping[str, Any], left: float, right: float) -> list[tuple[str, float, int]]:
+    """Return what each line is, where that is said, and in which line of the legend."""
+    found: list[tuple[str, float, int]] = []
+    x, row = left, 0
+    for target in panel["targets"]:
         text = _legend(target["legendFormat"])
-        element(card, "rect", class_=f"k{number % 4}", x=said, y=height - 17, width=10, height=3)
-        element(card, "text", text, x=said + 14, y=height - 12)
-        said += 28 + 7.2 * len(text)
+        width = 14 + _LETTER * len(text)
+        if x > left and x + width > right:
+            x, row = left, row + 1
+        found.append((text, x, row))
+        x += width + 14
+    return found
 
 
 def _figures(
