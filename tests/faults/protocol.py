@@ -167,12 +167,11 @@ class Explained(NamedTuple):
 
 EXPLAINED = {
     "second": Explained(batches=2),
-    # Here the driver that meets the fault is one of them. The others have a kill before them.
+    # The driver that meets the fault, and the next one.
     "overtaken": Explained(drivers=2),
-    "altered": Explained(drivers=2),
-    # The older driver's batch fails before it ends.
-    "paused": Explained(drivers=2, failures=1),
     "token-expired": Explained(drivers=2),
+    "altered": Explained(drivers=2),
+    "paused": Explained(drivers=2, failures=1),
     # By the cluster's clock its transaction is over.
     "transaction-gone": Explained(failures=1),
     "clock-60-s": Explained(failures=1),

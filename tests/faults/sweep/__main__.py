@@ -102,7 +102,7 @@ def main(words: Sequence[str] | None = None) -> int:
         console.print(_table("stumbles so far", counts.tally(known, "variant")))
         console.print(*counts.slowest(known), sep="\n")
     if given.results == results.RESULTS:
-        _summarise()
+        _summarise(parts)
     return exit_code(Counter(line.verdict for line in jobs))
 
 
@@ -174,17 +174,16 @@ def told(seconds: float) -> str:
     )
 
 
-def _summarise() -> None:
+def _summarise(parts: Mapping[str, str]) -> None:
     """Write what docs/proof has once every case has a result. Stumbles have a summary alone."""
-    if stumbled := stumbles.of_runtime():
+    if stumbled := stumbles.of_runtime(parts):
         stumbles.write(stumbled)
         page.write(summary.read())
-    found = summary.of_runtime()
+    found = summary.of_runtime(parts)
     if found.left:
         console.print(f"{found.left} of {found.cases} cases have no result: its summary stays.")
         return
-    summary.write_sample()
-    found = summary.of_runtime()
+    found = replace(found, sample=summary.write_sample(parts))
     summary.write(found)
     page.write(found)
 

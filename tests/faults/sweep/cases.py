@@ -318,7 +318,7 @@ def _stumbles_at(point: Mapping[str, Any]) -> Iterator[str]:
 
 
 def covering(points: Points) -> set[Case]:
-    """Return stumbles of which sampled_stumbles() chooses.
+    """Return the stumbles that sampled_stumbles() chooses from.
 
     Each processing type meets each of its faults at each class of request once. The variants and
     the points of a class take turns, so that each pair of a store, a connector, a position and a
@@ -415,7 +415,7 @@ def _leaves_nothing(point: Mapping[str, Any]) -> bool:
 
 
 def kills() -> tuple[int, int]:
-    """Return how many single kills `make proof` plays, and at how many requests a kill is alike."""
+    """Return how many single kills `make proof` plays, and how many there are at all requests."""
     played, every = (
         sum(case.fault in KILLS and not case.second for case in found)
         for found in (of_proof(), all_cases())

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests.faults.mutants.table import MUTANTS
-from tests.faults.sweep import stumbles, summary
+from tests.faults.sweep import results, stumbles, summary
 from tests.faults.sweep.cases import FAULTS, STUMBLES
 from tests.faults.sweep.counts import GROUPS, Cell, added
 from tests.faults.sweep.picture import picture
@@ -260,7 +260,7 @@ def by_pair(table: Mapping[str, Mapping[str, Cell]]) -> dict[str, dict[str, Cell
 def main(files: Sequence[str]) -> None:
     """Write the summary of a file with results, if one is given, and the page."""
     if files:
-        summary.write(summary.of_runtime(Path(files[0])))
+        summary.write(summary.of_runtime(results.parts(), Path(files[0])))
     write(summary.read())
 
 

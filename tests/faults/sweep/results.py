@@ -98,7 +98,7 @@ def of_parts(lines: Iterable[Line], parts: Mapping[str, str]) -> list[Line]:
 def read(path: Path = RESULTS) -> list[Line]:
     """Return the newest line of each case, in the order of the file.
 
-    Raises ValueError or TypeError for what is no result.
+    Raises ValueError or TypeError for a line that is not a result.
     """
     found: dict[tuple[str, str], Line] = {}
     if path.exists():

@@ -15,7 +15,6 @@ from tests.faults.sweep import cases, results, summary
 from tests.faults.sweep.play import HELD, MISSED, NOT_HELD
 from tests.faults.sweep.results import Line
 from tests.support.project import ROOT
-from tools import proof
 
 STUMBLES = ROOT / "docs" / "proof" / "stumbles.json"
 
@@ -91,12 +90,12 @@ def _outcome(lines: Iterable[Line]) -> Outcome:
     return Outcome(len(known), held, round(max((line.resumed for line in known), default=0.0), 1))
 
 
-def of_runtime() -> Stumbles | None:
-    """Return the figures of what is checked out; None while cases have no result."""
-    lines = results.of_parts(results.read(), results.parts())
+def of_runtime(parts: Mapping[str, str]) -> Stumbles | None:
+    """Return the figures of what is checked out, ``parts``; None while cases have no result."""
+    lines = results.of_parts(results.read(), parts)
     if [*results.pending(wanted(), lines)]:
         return None
-    return of_lines(lines, proof.runtime(), summary.here())
+    return of_lines(lines, parts["runtime"], summary.here())
 
 
 def write(found: Stumbles, path: Path = STUMBLES) -> None:

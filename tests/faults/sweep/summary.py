@@ -53,7 +53,7 @@ class Summary:
     not_held: Sequence[Sequence[str]] = ()
     """Verdict, case and message."""
     kills: Sequence[int] = ()
-    """Single kills that there are, and before and after how many writes one is like one of them."""
+    """Single kills that are played, and those before and after every write."""
     missed: Sequence[str] = ()
     """Cases whose fault did not happen at its point."""
     parts: Mapping[str, str] = field(default_factory=dict)
@@ -111,20 +111,22 @@ def here() -> dict[str, str]:
     }
 
 
-def of_runtime(path: Path = results.RESULTS) -> Summary:
-    """Return the summary of the results of what is checked out."""
-    parts = results.parts()
+def of_runtime(parts: Mapping[str, str], path: Path = results.RESULTS) -> Summary:
+    """Return the summary of the results of ``parts``, those of what is checked out."""
     lines = results.of_parts(results.read(path), parts)
     sample = proof.checksum(SAMPLE) if SAMPLE.exists() else ""
     return summary(lines, parts, proof.checksum(path), here(), sample)
 
 
-def write_sample(path: Path = results.RESULTS, sample: Path = SAMPLE) -> None:
-    """Write some of the results of what is checked out, for whoever has a clone alone."""
-    lines = results.of_parts(results.read(path), results.parts())
+def write_sample(
+    parts: Mapping[str, str], path: Path = results.RESULTS, sample: Path = SAMPLE
+) -> str:
+    """Write some of the results of ``parts`` for whoever has a clone alone; return the checksum."""
+    lines = results.of_parts(results.read(path), parts)
     sample.unlink(missing_ok=True)
     for line in random.Random(SEED).sample(lines, min(_SAMPLED, len(lines))):
         results.append(line, sample)
+    return proof.checksum(sample)
 
 
 def totals(table: Table) -> dict[str, Cell]:

@@ -97,7 +97,7 @@ class Jobs:
 
 
 def _archived(context: JobContext) -> None:
-    """Let the job have an archive of which nothing was sealed since 2026 began."""
+    """Let the job have an archive whose last sealed period ended on the first day of 2026."""
     write_rows(context, archive_rows.state_row("history", ArchiveState(NEW_YEAR, NEW_YEAR)))
     declared = {"history": {"period": 3600, "lateness": 600}}
     context.client.set(f"{context.settings.ledger}/@{job_record.RECORD}/archives", declared)

@@ -42,7 +42,7 @@ def said(guarantee: str, name: str) -> str:
 
 
 def repeated(guarantee: str, name: str, connector: str) -> int:
-    """Return how many rows come twice: of a batch whose head was refused after its writes.
+    """Return how many rows are written twice: those of a batch whose head was refused.
 
     Our own connector moves the consumer with the head, SPYT's moves it a batch later.
     """

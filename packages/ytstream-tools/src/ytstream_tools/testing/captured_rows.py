@@ -51,7 +51,7 @@ def accepted(stream: Stream, folder: Path) -> None:
     count = _run(stream, folder)
     path = stream.settings.outputs.get(REJECTED)
     rows = stream.client.select_rows(f"reason from [{path}]") if path else []
-    # Captured rows get old: that an archive has no period for them any more is no fault of REJECT.
+    # REJECT does not cause this: captured rows get so old that an archive has no period for them.
     found = [row for row in rows if row["reason"] not in REASONS.values()]
     if found:
         reasons = ", ".join(sorted({str(row["reason"]) for row in found}))

@@ -3,14 +3,15 @@
 Unix seconds are their upper bits (YTsaurus documentation, "Dynamic tables: timestamps").
 """
 
-_SECONDS_BIT = 30
+SECONDS_BIT = 30
+"""The lowest bit of the seconds."""
 
 
 def unix_seconds(timestamp: int) -> int:
     """Return the second of a timestamp."""
-    return timestamp >> _SECONDS_BIT
+    return timestamp >> SECONDS_BIT
 
 
 def first_of(second: int) -> int:
     """Return the first timestamp of a second."""
-    return second << _SECONDS_BIT
+    return second << SECONDS_BIT

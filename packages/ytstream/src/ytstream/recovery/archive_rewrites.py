@@ -83,7 +83,9 @@ class ArchiveRewrites:
         given: dict[str, Any] = {"title": f"ytstream: {path}"}
         if self.context.settings.pool is not None:
             given["pool"] = self.context.settings.pool
-        client.get(f"{path}/@id")  # a failed operation would not say that there is no table
+        client.get(
+            f"{path}/@id"
+        )  # fails for a missing table, which a failed operation does not name
         if archive.sort_by:
             started = client.run_sort(
                 path, path, sort_by=[*archive.sort_by], sync=False, spec=given

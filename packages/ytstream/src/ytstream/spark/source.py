@@ -5,6 +5,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ..cluster.timestamps import SECONDS_BIT
 from ..connector.choose_connector import source_format
 from ..connector.spyt import POSITION
 from ..connector.transform_plan import observed_name
@@ -19,8 +20,6 @@ INNER_POSITION = {name: f"__ytstream_{name}" for name in POSITION}
 
 ARRIVED = "__ytstream_arrived"
 """When the cluster has written a row of a queue, for archives without `by`."""
-_SECONDS = 30
-"""The bits of a cluster's timestamp that are below its seconds."""
 
 
 def events(spark: SparkSession, context: JobContext) -> DataFrame:
@@ -73,4 +72,4 @@ def _arrival(stream: DataFrame, queue: str, output: str) -> Column:
         )
     # A text: SPYT's uint64 is a type of its own.
     number = F.col(f"`{TIMESTAMP}`").cast("string").cast("long")
-    return F.timestamp_seconds(F.shiftright(number, _SECONDS)).alias(ARRIVED)
+    return F.timestamp_seconds(F.shiftright(number, SECONDS_BIT)).alias(ARRIVED)
