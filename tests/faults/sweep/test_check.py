@@ -42,9 +42,12 @@ def test_a_file_agrees_with_its_page_until_a_line_is_changed(tmp_path: Path) -> 
 
 
 def test_the_lines_of_a_clone_have_no_figures_of_their_own(tmp_path: Path) -> None:
-    path = _file(tmp_path, LINES[:2])
-    page = summary.summary(LINES, PARTS, "of the asset", {}, proof.checksum(path))
+    everything, path = _file(tmp_path, LINES), tmp_path / "sample.jsonl"
+    sample = summary.write_sample(PARTS, everything, path)
+    page = summary.summary(LINES, PARTS, "of the asset", {}, sample)
+    assert {line.case for line in results.read(path)} == {line.case for line in LINES}
     assert [*check.of_file(path, page, PARTS)] == []
+    path = tmp_path / "results.jsonl"
     _file(tmp_path, LINES[:1])
     assert len([*check.of_file(path, page, PARTS)]) > 1
 

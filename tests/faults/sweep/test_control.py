@@ -176,11 +176,15 @@ def test_a_job_that_has_ended_for_good_is_not_started_again(error: BaseException
 
 
 def test_a_job_may_end_where_its_output_was_altered() -> None:
-    ends = iter([JobError("more columns", code=ErrorCode.NOT_PROVISIONED)])
-    found = _play(scene := _Scene(JOB, lambda: scene.error is None, error=next(ends)))
+    ended = JobError("more columns", code=ErrorCode.NOT_PROVISIONED)
+    found = _play(scene := _Scene(JOB, lambda: scene.error is None, error=ended))
     with pytest.raises(EndedError):
         found.drain()  # of another fault
     found.case = Case(JOB, "middle:CommitTransaction.ledger", cases.ALTERED)
+    found.lives[-1].error = JobError("another reason", code=ErrorCode.TOKEN)
+    with pytest.raises(EndedError, match="another reason"):
+        found.drain()
+    found.lives[-1].error = ended
     life = scene.life
 
     def corrected() -> _Life:

@@ -312,6 +312,22 @@ def test_a_kill_that_leaves_what_another_does_is_one_case() -> None:
     ]
 
 
+def test_a_kill_in_an_open_transaction_is_like_the_one_before() -> None:
+    names = ("StartTransaction", "ModifyRows", "CommitTransaction")
+    points = [
+        {"name": f"middle:{name}", "place": "middle", "method": name, "object": "ledger",
+         "is_write": True, "in_transaction": at > 0, "after": f"middle:{names[at - 1]}" * (at > 0)}
+        for at, name in enumerate(names)
+    ]  # fmt: skip
+    variant = next(each for each in VARIANTS if each.connector == SPYT)
+    found = distinct(cases_of(variant, points), {variant.name: points})
+    assert [(case.point.partition(":")[2], case.fault) for case in found] == [
+        ("StartTransaction", "killed-before"),
+        ("StartTransaction", "killed-after"),
+        ("CommitTransaction", "killed-after"),
+    ]
+
+
 def test_reads_are_not_killed_at() -> None:
     point: dict[str, Any] = {
         "name": "middle:get.queue-0/@id", "place": "middle", "method": "get",

@@ -83,9 +83,7 @@ class ArchiveRewrites:
         given: dict[str, Any] = {"title": f"ytstream: {path}"}
         if self.context.settings.pool is not None:
             given["pool"] = self.context.settings.pool
-        client.get(
-            f"{path}/@id"
-        )  # fails for a missing table, which a failed operation does not name
+        client.get(f"{path}/@id")  # raises if it is missing: a failed operation would not say so
         if archive.sort_by:
             started = client.run_sort(
                 path, path, sort_by=[*archive.sort_by], sync=False, spec=given
