@@ -240,6 +240,7 @@ def copies(rows: DataFrame) -> dict[str, DataFrame]:
 
 
 @pytest.mark.spark
+@pytest.mark.thorough  # test_completeness.py has the rule by which such periods end
 @pytest.mark.parametrize(
     ("guarantee", "connector", "processing"),
     [
