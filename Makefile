@@ -91,7 +91,7 @@ demo: ## generate a project, run its demo: rows in, kill -9, restart, rows count
 	$(if $(filter 1 2,$(QUEUES)),,$(error QUEUES=$(QUEUES): give 1 or 2))
 	$(if $(filter $(SPARKS),$(SPARK)),,$(error SPARK=$(SPARK): give one of $(SPARKS)))
 	@$(MAKE) --no-print-directory setup $(if $(filter $(DEFAULT),$(SPARK)),,setup-$(SPARK))
-	@$(BIN)/python -m tools.offered "GUARANTEE=$(GUARANTEE)" "PROCESSING=$(PROCESSING)"
+	@$(BIN)/python -m tools.demo_words "GUARANTEE=$(GUARANTEE)" "PROCESSING=$(PROCESSING)"
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@printf 'replay_dir: $(DEMO)/../replay\ncookiecutters_dir: $(DEMO)/../cookiecutters\n' > $(DEMO)/../cookiecutter.yaml
 	@# Its hook says what a user does next; here the next lines do it.
@@ -149,7 +149,7 @@ conformance: setup ## the conformance suite, on the cluster PROXY (YT_TOKEN) or 
 
 test-cluster: setup ## a whole submit and the conformance suite on the cluster PROXY (YT_TOKEN): where it differs
 	$(if $(PROXY),,$(error PROXY is missing: the name, host or URL of a cluster))
-	@$(BIN)/python -m tools.trial "$(PROXY)" --folder "$(FOLDER)" $(if $(SETTINGS),--settings "$(SETTINGS)")
+	@$(BIN)/python -m tools.cluster_trial "$(PROXY)" --folder "$(FOLDER)" $(if $(SETTINGS),--settings "$(SETTINGS)")
 
 # Exit code 1: a step failed. 3: an answer has changed since the run before.
 real: setup ## a YTsaurus server in a container: the suite, jobs killed and submitted; writes docs/real/REPORT.md
@@ -187,7 +187,7 @@ site: installed-$(DEFAULT) installed-tools ## the documentation as a site, in bu
 
 picture: setup ## make the pictures in docs/ again, from a demo that it runs; docs/page.png if chromium is there
 	@$(BIN)/python -m tools.picture
-	@$(BIN)/python -m tools.operated $(shell command -v chromium)
+	@$(BIN)/python -m tools.operator_pictures $(shell command -v chromium)
 
 release: installed-$(DEFAULT) ## tag VERSION=..., if the tree, the packages' versions and the changelog agree
 	@$(BIN)/python -m tools.release "$(VERSION)"

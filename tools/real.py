@@ -25,9 +25,9 @@ from functools import partial
 from pathlib import Path
 
 from tools import conformance, real_report
+from tools.cluster_trial import PACKAGE
 from tools.example import ROOT, generated
 from tools.real_report import Outcome, Report, StepResult
-from tools.trial import PACKAGE
 from ytstream.cluster.client import client_of
 from ytstream.errors import JobError, RestartableError
 from ytstream.settings import environment as variables
@@ -113,7 +113,14 @@ def _test_cluster(site: Site) -> StepResult:
         return StepResult(Outcome.SKIPPED, summary="the server has no SPYT")
     settings = ["--settings", str(site.settings)] if site.settings else []
     code, lines = site.command(
-        ["tools.trial", site.proxy, "--folder", site.folder, "--without-conformance", *settings],
+        [
+            "tools.cluster_trial",
+            site.proxy,
+            "--folder",
+            site.folder,
+            "--without-conformance",
+            *settings,
+        ],
         ROOT,
     )
     return StepResult(Outcome.FAILED if code else Outcome.DONE, tuple(lines[-SHOWN_LINES:]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from local_extensions import wheels
 from local_extensions.versions import TEMPLATE_VERSION
-from tools import proof
+from tools import proof_digest
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -34,7 +34,7 @@ def problems(version: str, root: Path = ROOT) -> Iterator[str]:
         yield "the working tree has changes: commit them"
     if _git(root, "tag", "--list", tag(version)):
         yield f"the tag {tag(version)} exists"
-    yield from proof.problems(root)
+    yield from proof_digest.problems(root)
 
 
 def tag(version: str) -> str:
@@ -58,9 +58,9 @@ def main(words: list[str], root: Path = ROOT) -> int:
         return 1
     name = tag(version)
     _git(root, "tag", "--annotate", name, "--message", f"Release {version}")
-    asset = proof.BUILD / proof.RESULTS
+    asset = proof_digest.BUILD / proof_digest.RESULTS
     print(f"tagged {name}. Next:\n  git push origin {name}\n  make dist    # for your index")
-    print(f"Attach {asset} to the release. Its SHA-256: {proof.checksum(root / asset)}")
+    print(f"Attach {asset} to the release. Its SHA-256: {proof_digest.checksum(root / asset)}")
     return 0
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tests.faults.fault_rules import Request
+from tests.faults.after_requests import Request
 
 RAISE, BEGIN, OPEN = "raise", "begin", "open"
 LIFE = (RAISE, BEGIN, OPEN)

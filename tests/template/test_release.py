@@ -11,7 +11,7 @@ import pytest
 
 from local_extensions.versions import TEMPLATE_VERSION
 from tests.support.project import ROOT
-from tools import proof, release
+from tools import proof_digest, release
 
 OUTDATED = ROOT / "templates/make/outdated.mk"
 
@@ -20,15 +20,16 @@ OUTDATED = ROOT / "templates/make/outdated.mk"
 def root(tmp_path: Path) -> Path:
     """A repository with a changelog of this version, nothing uncommitted."""
     (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## {TEMPLATE_VERSION} (2026-11-23)\n")
-    for folder in (proof.RUNTIME, proof.LOCK.parent, proof.SUMMARY.parent, proof.BUILD):
+    folders = proof_digest.RUNTIME, proof_digest.LOCK.parent, proof_digest.SUMMARY.parent
+    for folder in (*folders, proof_digest.BUILD):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / ".gitignore").write_text("/build/\n")
-    (tmp_path / proof.LOCK).touch()
-    (tmp_path / proof.RUNTIME / "batch.py").write_text("BATCH = 1\n")
-    asset = tmp_path / proof.BUILD / proof.RESULTS
+    (tmp_path / proof_digest.LOCK).touch()
+    (tmp_path / proof_digest.RUNTIME / "batch.py").write_text("BATCH = 1\n")
+    asset = tmp_path / proof_digest.BUILD / proof_digest.RESULTS
     asset.write_text("{}\n")
-    parts = proof.digests(proof.PARTS, tmp_path)
-    _summary(tmp_path, parts=parts, sha256=proof.checksum(asset), left=0, not_held=[])
+    parts = proof_digest.digests(proof_digest.PARTS, tmp_path)
+    _summary(tmp_path, parts=parts, sha256=proof_digest.checksum(asset), left=0, not_held=[])
     _git(tmp_path, "init", "--quiet")
     _git(tmp_path, "add", "--all")
     _git(tmp_path, "commit", "--quiet", "--message", "all")
@@ -36,7 +37,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def _summary(root: Path, **fields: object) -> None:
-    (root / proof.SUMMARY).write_text(json.dumps(fields))
+    (root / proof_digest.SUMMARY).write_text(json.dumps(fields))
 
 
 def _git(folder: Path, *words: str) -> None:
@@ -71,17 +72,18 @@ def test_a_dirty_tree_and_a_tag_that_exists_are_refused(root: Path) -> None:
 
 
 def test_a_proof_of_another_runtime_is_none(root: Path) -> None:
-    assert [*proof.problems(root)] == []
-    (root / proof.RUNTIME / "batch.py").write_text('"""A batch."""\n\nBATCH = 1  # a comment\n')
-    assert [*proof.problems(root)] == []
-    (root / proof.RUNTIME / "batch.py").write_text("BATCH = 2\n")
-    (said,) = proof.problems(root)
-    assert f"{proof.SUMMARY} is of another runtime: " in said
-    (root / proof.RUNTIME / "batch.py").write_text("BATCH = 1\n")
-    (root / proof.LOCK).write_text("another lock\n")
+    assert [*proof_digest.problems(root)] == []
+    batch = root / proof_digest.RUNTIME / "batch.py"
+    batch.write_text('"""A batch."""\n\nBATCH = 1  # a comment\n')
+    assert [*proof_digest.problems(root)] == []
+    batch.write_text("BATCH = 2\n")
+    (said,) = proof_digest.problems(root)
+    assert f"{proof_digest.SUMMARY} is of another runtime: " in said
+    batch.write_text("BATCH = 1\n")
+    (root / proof_digest.LOCK).write_text("another lock\n")
     assert len([*release.problems(TEMPLATE_VERSION, root)]) == 2  # this one, and the dirty tree
-    (root / proof.SUMMARY).write_text('{"runtime": "of former rules"}')
-    assert ", ".join(proof.PARTS) in next(proof.problems(root))
+    (root / proof_digest.SUMMARY).write_text('{"runtime": "of former rules"}')
+    assert ", ".join(proof_digest.PARTS) in next(proof_digest.problems(root))
 
 
 @pytest.mark.parametrize(
@@ -95,12 +97,12 @@ def test_a_proof_of_another_runtime_is_none(root: Path) -> None:
 def test_a_proof_is_whole_and_its_asset_is_at_hand(
     root: Path, fields: dict[str, object], said: str
 ) -> None:
-    found = json.loads((root / proof.SUMMARY).read_text())
+    found = json.loads((root / proof_digest.SUMMARY).read_text())
     _summary(root, **{**found, **fields})
-    (problem,) = proof.problems(root)
+    (problem,) = proof_digest.problems(root)
     assert said in problem
-    (root / proof.BUILD / proof.RESULTS).unlink()
-    assert any("is missing" in problem for problem in proof.problems(root))
+    (root / proof_digest.BUILD / proof_digest.RESULTS).unlink()
+    assert any("is missing" in problem for problem in proof_digest.problems(root))
 
 
 def test_a_word_is_no_version(root: Path) -> None:

@@ -21,7 +21,7 @@ class Guard(NamedTuple):
     function: str
     """The function that is the guard, or has it."""
     twin: str
-    """Takes it out of the runtime; of tests/support/mutants.py."""
+    """Takes it out of the runtime; of tests/support/without_fix.py."""
     test: str = SEQUENCES
     """Plays the twin."""
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.model.guards import GUARDS, SEQUENCES
 from tests.faults.model.variants import MUTANTS, STEPS
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.helpers import unconnected
 from tests.support.project import ROOT
 from ytstream.connector.tablet_transactions import Tablets
@@ -52,7 +52,7 @@ def test_a_guard_and_its_twin_are_there(name: str) -> None:
     guard = GUARDS[name]
     found = _found(guard.function)
     assert callable(found) or isinstance(found, property)
-    assert callable(getattr(mutants, guard.twin))
+    assert callable(getattr(without_fix, guard.twin))
 
 
 @pytest.mark.parametrize("test", sorted({guard.test for guard in GUARDS.values()}))
@@ -65,7 +65,7 @@ def test_the_test_of_a_twin_is_there(test: str) -> None:
 @pytest.mark.parametrize("name", [name for name in GUARDS if GUARDS[name].test != SEQUENCES])
 def test_that_test_or_one_beside_it_plays_the_twin(name: str) -> None:
     path, _, _ = GUARDS[name].test.partition("::")
-    assert f"mutants.{GUARDS[name].twin}" in (ROOT / path).read_text(encoding="utf-8")
+    assert f"without_fix.{GUARDS[name].twin}" in (ROOT / path).read_text(encoding="utf-8")
 
 
 def test_a_total_needs_the_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_a_total_needs_the_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     job = replace(unconnected("transactional", "aggregate").job, guarantee="at_least_once")
     with pytest.raises(JobError, match="aggregate goes with guarantee transactional only"):
         guarantee_of(job)
-    mutants.admit_any_pair(monkeypatch)
+    without_fix.admit_any_pair(monkeypatch)
     assert guarantee_of(job).name == "at_least_once"
 
 
@@ -91,6 +91,6 @@ def test_a_job_with_state_is_verified_before_it_is_written(
     for kind, is_undone in kinds.items():
         context = unconnected(*kind)
         assert _batch(context)._is_undone_whole == is_undone
-    mutants.verify_after_the_state(monkeypatch)
+    without_fix.verify_after_the_state(monkeypatch)
     context = unconnected("transactional", "window")
     assert _batch(context)._is_undone_whole

@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.sequences.generate import Life
 from tests.faults.sequences.world import Form, Op
-from tests.support import mutants
+from tests.support import without_fix
 from ytstream.recovery import job_ownership, output_ownership, staging
 
 _TWO_BATCHES = (Op("send", 3), Op("batch"), Op("batch"))
@@ -38,7 +38,7 @@ FOUND: Mapping[str, Found] = {
             ),
         ),
         "repeated",
-        mutants.verify_no_start,
+        without_fix.verify_no_start,
     ),
     "an older driver moves the consumer back, output by position": Found(
         Life(
@@ -49,7 +49,7 @@ FOUND: Mapping[str, Found] = {
             ),
         ),
         "read, ",
-        mutants.verify_no_start,
+        without_fix.verify_no_start,
     ),
     "an older driver moves the consumer forward after a rewind": Found(
         Life(
@@ -60,7 +60,7 @@ FOUND: Mapping[str, Found] = {
             ),
         ),
         "the consumer was moved forward",
-        mutants.refuse_a_consumer_ahead,
+        without_fix.refuse_a_consumer_ahead,
     ),
     # A, which was paused, has moved the consumer back.
     "a queue out and in again": Found(
@@ -73,7 +73,7 @@ FOUND: Mapping[str, Found] = {
             ),
         ),
         "the head went back",
-        mutants.forget_removed_queues,
+        without_fix.forget_removed_queues,
     ),
     "a queue out and in again, from its latest rows": Found(
         Life(
@@ -81,7 +81,7 @@ FOUND: Mapping[str, Found] = {
             (Op("restart"), Op("send", 3), Op("queue_out"), Op("migrate"), Op("queue_in")),
         ),
         "lost",
-        mutants.forget_removed_queues,
+        without_fix.forget_removed_queues,
     ),
     "a recreated queue, output by position": Found(
         Life(Form("idempotent"), (*_TWO_BATCHES, Op("recreate"), Op("send", 3))),

@@ -23,7 +23,7 @@ from tests.faults.sequences.generate import (
 )
 from tests.faults.sequences.inside import InsideTransaction
 from tests.faults.sequences.world import Form, Op
-from tests.support import mutants
+from tests.support import without_fix
 from ytstream.settings.job_settings import OWN
 
 CHUNK, CHUNKS = 55, 8
@@ -80,16 +80,16 @@ def _move_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _verify_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each batch read from wherever the consumer is: two guards would show it."""
-    mutants.verify_no_consumer(monkeypatch)
-    mutants.verify_no_start(monkeypatch)
+    without_fix.verify_no_consumer(monkeypatch)
+    without_fix.verify_no_start(monkeypatch)
 
 
 FIXES = {
-    **{g.twin: getattr(mutants, g.twin) for g in GUARDS.values() if g.test == SEQUENCES},
+    **{g.twin: getattr(without_fix, g.twin) for g in GUARDS.values() if g.test == SEQUENCES},
     "verify_no_consumer": _verify_no_consumer,
-    "audit_nothing": mutants.audit_nothing,
+    "audit_nothing": without_fix.audit_nothing,
     "move_no_consumer": _move_no_consumer,
-    "tell_no_move": mutants.tell_no_move,
+    "tell_no_move": without_fix.tell_no_move,
 }
 """The guards that the model has, and those that it has not."""
 HARD = {

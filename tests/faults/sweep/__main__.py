@@ -22,13 +22,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tests.faults.sweep import cases, check, counts, lanes, page, results, stumbles, summary
-from tests.faults.sweep.play import HELD, NOT_HELD
+from tests.faults.sweep import cases, counts, lanes, page, page_check, results, stumbles, summary
 from tests.faults.sweep.results import BUILD
 from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.variants import Variant
+from tests.faults.sweep.verdict import HELD, NOT_HELD
 from tests.faults.sweep.worker import HISTORY
-from tools import proof
+from tools import proof_digest
 
 _CASE, _RECORDING = {False: 1.5, True: 3.5}, 8.0
 """Seconds of one core, measured: a case by whether it has state, and the recording of a variant."""
@@ -113,16 +113,16 @@ def _checked(path: Path, count: int, seed: int, lanes: int) -> int:
         parts, lines = results.parts(), results.read(path)
     except (OSError, ValueError, TypeError) as error:
         console.print(f"{path} cannot be read as results: {error}")
-        console.print(f"-> give the file that the release has, or {proof.SAMPLE}")
+        console.print(f"-> give the file that the release has, or {proof_digest.SAMPLE}")
         return 2
-    problems = [*check.of_file(path, summary.read(), parts)]
-    before = check.drawn(results.of_parts(lines, parts), count, seed)
+    problems = [*page_check.of_file(path, summary.read(), parts)]
+    before = page_check.drawn(results.of_parts(lines, parts), count, seed)
     console.print(f"{len(lines)} lines. {len(before)} cases are played again, by the seed {seed}.")
     known = {case.name: case for case in cases.all_cases()}
     with TemporaryDirectory() as folder:
         wanted = [known[line.case] for line in before if line.case in known]
-        again = _played(wanted, parts, lanes, Path(folder, proof.RESULTS), False, 0)
-    problems += check.differences(before, again)
+        again = _played(wanted, parts, lanes, Path(folder, proof_digest.RESULTS), False, 0)
+    problems += page_check.differences(before, again)
     agreed = "The file agrees with the page, and the cases agree with the file."
     console.print(*problems or [agreed], sep="\n")
     return int(bool(problems))

@@ -9,7 +9,7 @@ from typing import Any
 
 from minicluster.client import Entry, Fault
 from minicluster.http.commands import COMMANDS
-from tests.faults.fault_rules import Request, add_fault
+from tests.faults.after_requests import Request, add_fault
 from tests.faults.sweep import cases
 from tests.faults.sweep.life import SLOWER, Life, StalledError, end_queries, until
 from tests.faults.sweep.playing import MissedError, Play

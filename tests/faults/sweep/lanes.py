@@ -20,9 +20,9 @@ from pathlib import Path
 from tests.faults.sweep import results
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.life import SLOWER
-from tests.faults.sweep.play import STALLED, unplayed
 from tests.faults.sweep.scene import SEED
 from tests.faults.sweep.variants import variant_of
+from tests.faults.sweep.verdict import STALLED, unplayed
 from tests.faults.sweep.worker import READY, RECORDED, RESULT
 from tests.support.project import ROOT
 

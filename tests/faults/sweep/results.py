@@ -10,11 +10,11 @@ from pathlib import Path
 
 from tests.support.examples import template_of
 from tests.support.project import ROOT
-from tools import proof
+from tools import proof_digest
 from ytstream.job import PROCESSINGS
 
-BUILD = ROOT / proof.BUILD
-RESULTS = BUILD / proof.RESULTS
+BUILD = ROOT / proof_digest.BUILD
+RESULTS = BUILD / proof_digest.RESULTS
 PROOF, CONTROL = "proof", "documented "
 """What results are of: the job, or the listing of SPYT's documentation in a mode."""
 
@@ -79,15 +79,15 @@ class Line:
 
 def parts() -> dict[str, str]:
     """Return the digest of each part that is checked out."""
-    names = (name for known in PROCESSINGS for name in proof.parts_of(known))
-    return proof.digests(dict.fromkeys(names))
+    names = (name for known in PROCESSINGS for name in proof_digest.parts_of(known))
+    return proof_digest.digests(dict.fromkeys(names))
 
 
 def digest_of(case: str, parts: Mapping[str, str]) -> str:
     """Return the digest of the parts that a case uses, by its name."""
     _, processing, *_ = case.removeprefix("listing-").split("-")
-    used = proof.parts_of(template_of(processing))
-    return proof.together({name: parts.get(name, "") for name in used})
+    used = proof_digest.parts_of(template_of(processing))
+    return proof_digest.together({name: parts.get(name, "") for name in used})
 
 
 def of_parts(lines: Iterable[Line], parts: Mapping[str, str]) -> list[Line]:

@@ -12,8 +12,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from tests.faults.sweep import cases, results, summary
-from tests.faults.sweep.play import HELD, MISSED, NOT_HELD
 from tests.faults.sweep.results import Line
+from tests.faults.sweep.verdict import HELD, MISSED, NOT_HELD
 from tests.support.project import ROOT
 
 STUMBLES = ROOT / "docs" / "proof" / "stumbles.json"

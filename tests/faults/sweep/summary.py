@@ -15,13 +15,13 @@ from typing import Any
 
 from tests.faults.sweep import cases, counts, results
 from tests.faults.sweep.counts import Cell
-from tests.faults.sweep.play import MISSED, NOT_HELD
 from tests.faults.sweep.results import PROOF, Line
 from tests.faults.sweep.scene import SEED
+from tests.faults.sweep.verdict import MISSED, NOT_HELD
 from tests.support.project import ROOT
-from tools import proof
+from tools import proof_digest
 
-SUMMARY, SAMPLE = ROOT / proof.SUMMARY, ROOT / proof.SAMPLE
+SUMMARY, SAMPLE = ROOT / proof_digest.SUMMARY, ROOT / proof_digest.SAMPLE
 _SAMPLED = 200
 """Lines of results in a clone."""
 _MOST = 20
@@ -114,8 +114,8 @@ def here() -> dict[str, str]:
 def of_runtime(parts: Mapping[str, str], path: Path = results.RESULTS) -> Summary:
     """Return the summary of the results of ``parts``, those of what is checked out."""
     lines = results.of_parts(results.read(path), parts)
-    sample = proof.checksum(SAMPLE) if SAMPLE.exists() else ""
-    return summary(lines, parts, proof.checksum(path), here(), sample)
+    sample = proof_digest.checksum(SAMPLE) if SAMPLE.exists() else ""
+    return summary(lines, parts, proof_digest.checksum(path), here(), sample)
 
 
 def write_sample(
@@ -126,7 +126,7 @@ def write_sample(
     sample.unlink(missing_ok=True)
     for line in random.Random(SEED).sample(lines, min(_SAMPLED, len(lines))):
         results.append(line, sample)
-    return proof.checksum(sample)
+    return proof_digest.checksum(sample)
 
 
 def totals(table: Table) -> dict[str, Cell]:

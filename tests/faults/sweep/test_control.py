@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.sweep import cases, oracle, play, playing
+from tests.faults.sweep import cases, oracle, play, playing, verdict
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.life import PATIENCE, EndedError, StalledError
 from tests.faults.sweep.playing import Play
@@ -215,8 +215,8 @@ class _Played(_Scene):
 def test_a_case_in_which_the_job_ends_is_not_held(
     monkeypatch: pytest.MonkeyPatch, is_drained: bool
 ) -> None:
-    def held(found: Play, before: int) -> play.Result:
-        return play.Result(play.HELD)
+    def held(found: Play, before: int) -> verdict.Result:
+        return verdict.Result(verdict.HELD)
 
     def started(found: Play, point: object, life: object) -> int:
         found.start()
@@ -225,18 +225,20 @@ def test_a_case_in_which_the_job_ends_is_not_held(
     queue = SimpleNamespace(upper=(20,), consumed={0: 20 * is_drained})
     read = SimpleNamespace(queues=(queue,))
     monkeypatch.setattr(positions, "read", lambda client, settings: read)
-    monkeypatch.setattr(play, "_judged", held)
+    monkeypatch.setattr(verdict, "judged", held)
     monkeypatch.setattr(play, "end_queries", lambda spark: None)
     monkeypatch.setattr(Play, "follow", lambda found: None)
     scene: Any = _Played(JOB, lambda: is_drained, error=JobError("the job cannot continue"))
     scene.context.client = None
     case = Case(JOB, "middle:ModifyRows.output", cases.REFUSED)
     result = play.play(case, scene, started)
-    assert (result.verdict, result.starts) == (play.ENDED, 1)
-    assert result.verdict in play.NOT_HELD
+    assert (result.verdict, result.starts) == (verdict.ENDED, 1)
+    assert result.verdict in verdict.NOT_HELD
     assert result.said == "the job cannot continue"
     scene.error = None
-    assert play.play(case, scene, started).verdict == (play.HELD if is_drained else play.STALLED)
+    assert play.play(case, scene, started).verdict == (
+        verdict.HELD if is_drained else verdict.STALLED
+    )
 
 
 @pytest.mark.parametrize(
@@ -262,9 +264,9 @@ def test_a_case_with_more_than_its_fault_explains_is_not_held(
     found.case = Case(JOB, "middle:CommitTransaction.ledger", fault)
     lives: list[Any] = [_Life(failures=failures), *[_Life()] * (drivers - 1)]
     found.lives = lives
-    result = play.Result(play.HELD, oracle.Verdict(repeated=repeated))
-    judged = play._explained(result, found)
-    assert (judged.verdict, judged.said) == (play.FAILED if said else play.HELD, said)
+    result = verdict.Result(verdict.HELD, oracle.Verdict(repeated=repeated))
+    judged = verdict.explained(result, found)
+    assert (judged.verdict, judged.said) == (verdict.FAILED if said else verdict.HELD, said)
 
 
 @both
@@ -282,13 +284,13 @@ def test_rows_in_the_queue_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None
     scene: Any = _Scene(LISTING, lambda: False)
     scene.context.client = None
     for missing, (lost, waiting) in {40: (25, 15), 15: (0, 15), 3: (0, 3)}.items():
-        result = play.Result("", oracle.Verdict(lost=missing))
-        tables = play._stopped(play.STALLED, result, _play(scene), "said").tables
+        result = verdict.Result("", oracle.Verdict(lost=missing))
+        tables = verdict.stopped(verdict.STALLED, result, _play(scene), "said").tables
         assert (tables.lost, tables.waiting) == (lost, waiting)
     stateful: Any = _Scene(LISTING._replace(processing="window"), lambda: False)
     stateful.context.client = None
-    tables = play._stopped(
-        play.ENDED, play.Result("", oracle.Verdict(lost=40)), _play(stateful), ""
+    tables = verdict.stopped(
+        verdict.ENDED, verdict.Result("", oracle.Verdict(lost=40)), _play(stateful), ""
     ).tables
     assert (tables.lost, tables.waiting) == (0, 40)  # they are of open windows
 

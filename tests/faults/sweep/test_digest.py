@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.support.project import ROOT
-from tools import proof
+from tools import proof_digest
 
 _LOADED = """
 import sys
@@ -19,7 +19,7 @@ for module in [*sys.modules.values()]:
 """
 _NAMES_AND_PATHS = {
     "packages/ytstream-tools/src/ytstream_tools/repository.py",
-    "tools/proof.py",
+    "tools/proof_digest.py",
     "tests/faults/sweep/results.py",
     "tests/support/jvm.py",
     "tests/support/project.py",
@@ -37,7 +37,7 @@ def test_all_that_a_worker_loads_is_in_a_part() -> None:
         for path in files
         if path.is_relative_to(ROOT) and not path.relative_to(ROOT).parts[0].startswith(".")
     }
-    parts = [part.as_posix() for of_part in proof.PARTS.values() for part in of_part]
+    parts = [part.as_posix() for of_part in proof_digest.PARTS.values() for part in of_part]
     left = {
         name
         for name in loaded
@@ -50,10 +50,10 @@ def test_all_that_a_worker_loads_is_in_a_part() -> None:
 
 def _folder(root: Path, source: str, java: str) -> str:
     for name, text in (("batch.py", source), ("Block.java", java)):
-        path = root / proof.RUNTIME / name
+        path = root / proof_digest.RUNTIME / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return proof.runtime(root)
+    return proof_digest.runtime(root)
 
 
 def test_comments_and_layout_void_nothing(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from tests.faults.sweep.picture import kind_of, picture
 from tests.faults.sweep.results import CONTROL, Line
 from tests.faults.sweep.variants import JOBS, LISTINGS, VARIANTS, variant_of
 from tests.support.project import ROOT
-from tools import proof
+from tools import proof_digest
 from ytstream.settings.job_settings import SPYT
 
 NAME = "transactional-map-1:middle:ModifyRows.output"
@@ -166,7 +166,7 @@ def test_the_summary_is_of_the_results_where_they_are_at_hand() -> None:
     found = summary.read()
     if not (found.parts and results.RESULTS.exists()):
         pytest.skip("the results are an asset of the release")
-    assert proof.checksum(results.RESULTS) == found.sha256
+    assert proof_digest.checksum(results.RESULTS) == found.sha256
     lines = results.of_parts(results.read(), found.parts)
     again = summary.summary(lines, found.parts, found.sha256, found.machine)
     assert summary.as_json(again) == summary.as_json(found)

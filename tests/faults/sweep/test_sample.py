@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from tests.faults.sweep import cases, lane, playing, process
-from tests.faults.sweep.play import HELD, MISSED, NOT_HELD, play
+from tests.faults.sweep.play import play
 from tests.faults.sweep.points import Point
 from tests.faults.sweep.scene import Scene, recorded
 from tests.faults.sweep.variants import variant_of
-from tests.support import mutants
+from tests.faults.sweep.verdict import HELD, MISSED, NOT_HELD
+from tests.support import without_fix
 from ytstream.connector.java import jvm_of
 from ytstream.connector.tablet_transactions import Tablets
 
@@ -76,19 +77,19 @@ def test_a_case_holds(scene: Scene, name: str) -> None:
 def _head_apart(patch: pytest.MonkeyPatch, scene: Scene) -> None:
     tablets = Tablets(jvm_of(scene.lane.spark), scene.context.settings)
     stream: Any = SimpleNamespace(tablets=tablets)
-    mutants.write_the_head_apart(patch, stream)
+    without_fix.write_the_head_apart(patch, stream)
 
 
 WITHOUT: Mapping[str, Callable[[pytest.MonkeyPatch, Scene], None]] = {
     "transactional-map-1:middle:AdvanceConsumer.consumer:refused": _head_apart,
     "transactional-map-1:middle:CommitTransaction.ledger:late-in-start": (
-        lambda patch, _: mutants.raise_no_epoch_before_the_start(patch)
+        lambda patch, _: without_fix.raise_no_epoch_before_the_start(patch)
     ),
     "transactional-map-1:start-begin:StartTransaction.tablet:paused": (
-        lambda patch, _: mutants.begin_in_any_epoch(patch)
+        lambda patch, _: without_fix.begin_in_any_epoch(patch)
     ),
     "transactional-window-1:middle:CommitTransaction.ledger:killed-before": (
-        lambda patch, _: mutants.repair_no_folder(patch)
+        lambda patch, _: without_fix.repair_no_folder(patch)
     ),
 }
 """A case of the sweep, and what takes out the fix without which it breaks."""

@@ -16,8 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.faults.sweep import cases, history, lane, results
-from tests.faults.sweep.play import NOT_HELD, STALLED, Result, play, unplayed
+from tests.faults.sweep.play import play
 from tests.faults.sweep.scene import SEED, Scene, recorded
+from tests.faults.sweep.verdict import NOT_HELD, STALLED, Result, unplayed
 from tests.support.jvm import submit_args
 
 RESULT, READY, RECORDED = "RESULT ", "READY", "RECORDED"

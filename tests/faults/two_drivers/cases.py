@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from local_extensions.versions import SPARK
 from tests.faults import protocol
-from tests.faults.fault_rules import Request
+from tests.faults.after_requests import Request
 from tests.support.examples import MERGE, TOTALS
 from ytstream.job import PROCESSINGS
 

@@ -18,7 +18,7 @@ from typing import Any
 from minicluster import testing
 from minicluster.client import Fault
 from minicluster.core.errors import TABLET_LOCK_CONFLICT
-from tests.faults.fault_rules import add_fault
+from tests.faults.after_requests import add_fault
 from tests.faults.two_drivers.cases import Case, Place, Variant, late
 from tests.support.examples import CONNECTOR, TOTALS, example
 from tests.support.project import QUEUES, environment_of, generate, keep_in_state, make_static

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from minicluster.testing import Running
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.helpers import (
     StreamOf,
     fail_in_the_middle_of_a_batch,
@@ -36,10 +36,10 @@ def test_rows_trimmed_before_they_were_read(
     stream.send(400)
     stream.client.trim_rows(stream.settings.queues[0], 0, 50)
     if not fixed:
-        mutants.begin_at_row_zero(monkeypatch)
+        without_fix.begin_at_row_zero(monkeypatch)
         with fails_with(ErrorCode.ROWS_TRIMMED):
             stream.drain()
-        mutants.audit_nothing(monkeypatch)
+        without_fix.audit_nothing(monkeypatch)
     stream.drain()
     outcome = stream.outcome()
     if fixed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from minicluster.testing import Running
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.examples import STATEFUL
 from tests.support.helpers import (
     StreamOf,
@@ -70,10 +70,10 @@ def test_death_between_commit_log_and_transaction(
     die_between_the_logs(stream, cluster)
     stream.send(100)
     if not fixed:
-        mutants.repair_no_folder(monkeypatch)
+        without_fix.repair_no_folder(monkeypatch)
         with fails_with(ErrorCode.OTHER_ROWS):
             stream.drain()
-        mutants.verify_no_head(monkeypatch)
+        without_fix.verify_no_head(monkeypatch)
     stream.close()
     assert fixed == stream.is_exact()
     assert (stream.outcome().lost > 0) == (not fixed)
@@ -100,8 +100,8 @@ def test_the_commits_reply_is_lost(
     stream.send(1_000)
     lose_the_commits_reply(stream, cluster)
     if not fixed:
-        mutants.repair_no_folder(monkeypatch)
-        mutants.verify_no_head(monkeypatch)
+        without_fix.repair_no_folder(monkeypatch)
+        without_fix.verify_no_head(monkeypatch)
     # The newest rows once more: a state that knows the first ones treats them otherwise.
     stream.publish(stream.sent[-100:])
     stream.close()
@@ -140,7 +140,7 @@ def test_a_batch_without_rows_whose_transaction_is_lost(
     stream = stream_of("transactional", processing)
     stream.send(300)
     if not fixed:
-        mutants.write_the_head_apart(monkeypatch, stream)
+        without_fix.write_the_head_apart(monkeypatch, stream)
     later, *_ = stream.sample.closing(stream.context.job, stream.sent) or [stream.sent[-1]]
     stream.publish([later])
     die_between_the_logs(stream, cluster, after=1)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from minicluster.testing import Running
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.helpers import (
     StreamOf,
     adopt,
@@ -51,7 +51,7 @@ def test_death_between_commit_log_and_transaction(
     stream.configure(max_rows_per_partition=50)
     stream.send(4 * 50 * 2)
     if not fixed:
-        mutants.write_the_head_apart(monkeypatch, stream)
+        without_fix.write_the_head_apart(monkeypatch, stream)
     die_between_the_logs(stream, cluster, after=1)
     # A job without state needs no checkpoint to go on.
     stream.client.remove(stream.settings.checkpoint, recursive=True)

@@ -11,7 +11,7 @@ import pytest
 
 from minicluster.client import Entry
 from minicluster.testing import Running
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.codes import TABLET_LOCK_CONFLICT
 from tests.support.helpers import (
     StreamOf,
@@ -63,7 +63,7 @@ def test_a_commit_is_applied_after_recovery(
     """
     if not fixed:
         plain = stream_of("transactional", processing, queues)
-        mutants.write_the_head_apart(monkeypatch, plain)
+        without_fix.write_the_head_apart(monkeypatch, plain)
     stream, late = _cut_off(stream_of, cluster, processing, queues)
     stream.recover()
     faults = cluster.client.faults
@@ -112,7 +112,7 @@ def test_a_commit_is_applied_during_recovery(
     with monkeypatch.context() as patched:
         patched.setattr(checkpoint_repair, "new_folder", slow)
         if not fixed:
-            mutants.raise_no_epoch_before_the_start(patched)
+            without_fix.raise_no_epoch_before_the_start(patched)
         stream.recover()
     (entry,) = released
     if fixed:
@@ -138,7 +138,7 @@ def test_a_frozen_driver_comes_back_with_a_batch_that_has_happened(
     the head of a folder in which later batches have happened.
     """
     if not fixed:
-        mutants.verify_no_head(monkeypatch)
+        without_fix.verify_no_head(monkeypatch)
     stream = stream_of("transactional")
     stream.send(160)
     stream.recover()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.sequences.world import QUEUES, Op, World
 from tests.faults.sequences.world import Form as Kind
-from tests.support import mutants
+from tests.support import without_fix
 from ytstream.cluster.client import Client
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import ledger_rows, positions
@@ -181,7 +181,7 @@ def test_migrate_alone_moves_nothing_and_a_refused_gap_leaves_no_row() -> None:
 def test_only_the_moves_explain_the_gaps(monkeypatch: pytest.MonkeyPatch, is_fixed: bool) -> None:
     """With a rewind between two skips; readers of batches do not see the moves."""
     if not is_fixed:
-        mutants.tell_no_move(monkeypatch)
+        without_fix.tell_no_move(monkeypatch)
     world = _begun(Kind("transactional", most_rows=50))
     world.play(Op("data_loss", 1))
     world.play(Op("send", 3))

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.streaming.query import StreamingQuery
 
 from minicluster.testing import Running
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.helpers import (
     ContextOf,
     StreamOf,
@@ -196,7 +196,7 @@ def test_without_the_audit_rows_of_a_trimmed_queue_are_lost_and_others_repeated(
     stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, guarantee: str
 ) -> None:
     stream = stream_of(guarantee)
-    mutants.audit_nothing(monkeypatch)
+    without_fix.audit_nothing(monkeypatch)
     with _trimmed_under_a_batch(stream, cluster) as query:
         wait(drained(stream.context), query)
         outcome = stream.outcome()
@@ -248,13 +248,13 @@ def test_the_consumer_is_moved_back(
     if fixed:
         assert any("was behind the ledger" in note for note in stream.recover())
     else:
-        mutants.move_no_consumer(monkeypatch)
+        without_fix.move_no_consumer(monkeypatch)
         with fails_with(ErrorCode.CONSUMER_MOVED):
             stream.drain()
-        mutants.verify_no_consumer(monkeypatch)
+        without_fix.verify_no_consumer(monkeypatch)
         with fails_with(ErrorCode.CONSUMER_MOVED):
             stream.drain()
-        mutants.verify_no_start(monkeypatch)
+        without_fix.verify_no_start(monkeypatch)
     stream.drain()
     outcome = stream.outcome()
     assert (outcome.lost, outcome.duplicated) == (0, 0 if fixed else 10)

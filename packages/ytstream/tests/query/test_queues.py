@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.examples import example
 from tests.support.helpers import (
     MIGRATED,
@@ -46,7 +46,7 @@ def test_a_checkpoint_that_stays_is_refused_by_its_first_batch(
     """In it each queue would begin where the other one has ended."""
     kept = SimpleNamespace(name=str(tmp_path), cleanup=lambda: None)
     monkeypatch.setattr(pipeline, "made_folder", lambda: kept)
-    mutants.verify_no_start(monkeypatch)  # it would end the batch as well
+    without_fix.verify_no_start(monkeypatch)  # it would end the batch as well
     stream = _reordered(stream_of, "idempotent")
     with fails_with(ErrorCode.OTHER_ROWS):
         stream.drain()

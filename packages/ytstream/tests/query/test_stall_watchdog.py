@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from minicluster.testing import Running
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.examples import example
 from tests.support.helpers import (
     ContextOf,
@@ -130,7 +130,7 @@ def test_a_consumer_that_something_else_moved_ends_it(
 def test_unwatched_an_idle_query_does_not_notice_it(
     watched: Any, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutants.watch_no_consumer(monkeypatch)
+    without_fix.watch_no_consumer(monkeypatch)
     context, watch = _at_row_3(watched, tablets, "transactional")
     settings = context.settings
     context.client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, 5)
@@ -148,7 +148,7 @@ def test_a_consumer_that_is_behind_is_put_back(
 ) -> None:
     """SPYT in an older driver moves it without a fence; here another move overtakes ours once."""
     if not fixed:
-        mutants.put_no_consumer_back(monkeypatch)
+        without_fix.put_no_consumer_back(monkeypatch)
     context, watch = _at_row_3(watched, tablets, "at_least_once")
     client, settings = context.client, context.settings
     client.advance_queue_consumer(settings.consumer, settings.queues[0], 0, 3, 2)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from minicluster.client import Fault
 from minicluster.testing import Running
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.driver import EXACT, Driver, Outcome
 from tests.support.helpers import (
     DriverOf,
@@ -117,7 +117,7 @@ def test_an_older_driver_moves_the_consumer_back_without_spark(
             newer.batch()
         assert newer.start() == []
     else:
-        mutants.verify_no_start(monkeypatch)
+        without_fix.verify_no_start(monkeypatch)
     newer.batch()
     assert newer.outcome() == Outcome(lost=0, repeated=0 if fixed else 2 * 3)
 
@@ -248,7 +248,7 @@ def test_an_older_driver_moves_the_consumer_back(
         assert newer.found() == before
         assert newer.recover() == []
     else:
-        mutants.verify_no_start(monkeypatch)
+        without_fix.verify_no_start(monkeypatch)
     with newer.running() as query:
         wait(lambda: head_of(newer).batch == 0, query)
     outcome = newer.outcome()
@@ -302,7 +302,7 @@ def test_an_older_driver_moves_the_consumer_forward(
         assert "the consumer was ahead of the ledger" in note
         assert _consumed(newer) in ({}, dict.fromkeys(range(4), 0))
     else:
-        mutants.verify_no_start(monkeypatch)
+        without_fix.verify_no_start(monkeypatch)
     newer.drain()
     assert set(head_of(newer).ends[newer.settings.queues[0]].values()) == {40}
     if guarantee == "idempotent":

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from minicluster.testing import Running
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.helpers import (
     MIGRATED,
     StreamOf,
@@ -108,9 +108,9 @@ def test_a_queue_in_front_of_a_planned_batch_needs_two_entries_with_its_sources(
     stream = stream_of("transactional", "window")
     _a_queue_in_front_of_a_planned_batch(stream, cluster)
     with monkeypatch.context() as patched:
-        mutants.keep_the_sources(patched)
+        without_fix.keep_the_sources(patched)
         assert refusal_code(stream.recover) == ErrorCode.CHECKPOINT_DAMAGED
-    mutants.keep_the_sources_of_the_batch_before(monkeypatch)
+    without_fix.keep_the_sources_of_the_batch_before(monkeypatch)
     assert "sources in the checkpoint" in run_until_it_fails(stream)
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from minicluster.testing import Running
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.driver import offsets_text, put, write
 from tests.support.helpers import ContextOf, cut_off
 from ytstream.cluster.client import Client
@@ -185,7 +185,7 @@ def test_a_planned_batch_stays_if_it_ends_behind_the_ledgers(
 def test_without_that_a_planned_batch_is_planned_again(
     context: JobContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutants.plan_again(monkeypatch)
+    without_fix.plan_again(monkeypatch)
     rows = {0: 10, 1: 7}
     _lay(context, {4: rows, 5: {0: 20}}, (4,))
     _make(context, 4, rows, rows)
@@ -275,7 +275,7 @@ def test_a_batch_that_runs_again_finds_no_state_of_its_own(
 ) -> None:
     """With other code it makes another one, and Spark prefers a snapshot that it finds."""
     if not fixed:
-        mutants.keep_later_states(monkeypatch)
+        without_fix.keep_later_states(monkeypatch)
     _lay(
         *(context, {4: {0: 10}, 5: {0: 20}}, (4,)),
         states=(

@@ -11,7 +11,7 @@ import pytest
 
 from minicluster.testing import Running
 from packages.ytstream.tests.ledger.test_ledger_rows import HEADS
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.driver import EXACT, Driver
 from tests.support.helpers import (
     DriverOf,
@@ -64,7 +64,7 @@ def test_a_head_that_was_deleted_is_not_taken_for_another_instance() -> None:
 def test_by_its_number_alone_another_processs_epoch_is_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    mutants.tell_epochs_by_number(monkeypatch)
+    without_fix.tell_epochs_by_number(monkeypatch)
     assert epochs.verify_epoch(Head(3, "process 2"), Epoch(3, "process 1")).owner == "process 1"
 
 

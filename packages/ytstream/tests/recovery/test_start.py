@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minicluster.testing import Running
-from tests.support import mutants
+from tests.support import without_fix
 from tests.support.driver import EXACT, STEPS, Driver, Outcome, write
 from tests.support.helpers import (
     MIGRATED,
@@ -346,7 +346,7 @@ def test_a_removed_queue_is_refused_and_continues_where_it_was_once_it_is_back(
 ) -> None:
     """An older driver may move its consumer, which has no offset of a queue that was empty."""
     if not fixed:
-        mutants.forget_removed_queues(monkeypatch)
+        without_fix.forget_removed_queues(monkeypatch)
     driver = driver_of(guarantee, processing, 2)
     both = driver.settings.queues
     driver.configure(start_from="latest")

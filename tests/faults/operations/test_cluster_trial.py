@@ -13,7 +13,7 @@ from yt.wrapper import YtClient
 from minicluster import testing
 from tests.faults.operations.cluster import submit_part
 from tests.support.project import ROOT
-from tools.trial import STEPS, Seen, differences
+from tools.cluster_trial import STEPS, Seen, differences
 
 
 def test_a_step_that_gives_something_else_is_a_difference() -> None:
@@ -52,9 +52,9 @@ def test_without_a_token_nothing_is_asked() -> None:
 
 _ALONE = """
 import sys
-from tools import trial
-trial.conformance = lambda proxy: []
-trial.run(sys.argv[1:])
+from tools import cluster_trial
+cluster_trial.conformance = lambda proxy: []
+cluster_trial.run(sys.argv[1:])
 """
 """Without the conformance suite, which takes minutes."""
 
@@ -79,7 +79,7 @@ def test_a_minicluster_differs_in_nothing(tmp_path: Path) -> None:
     settings.write_text(submit_part())
     with testing.start(operations=True) as cluster:
         done = subprocess.run(
-            [sys.executable, "-m", "tools.trial", cluster.http, "--settings", str(settings)],
+            [sys.executable, "-m", "tools.cluster_trial", cluster.http, f"--settings={settings}"],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

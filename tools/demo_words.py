@@ -1,4 +1,4 @@
-"""Say what is wrong with the words of `make demo`: ``python -m tools.offered GUARANTEE=...``."""
+"""Say what is wrong with the words of `make demo`: ``python -m tools.demo_words GUARANTEE=...``."""
 
 from __future__ import annotations
 

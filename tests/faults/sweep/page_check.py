@@ -9,12 +9,12 @@ from pathlib import Path
 from tests.faults.sweep import results, summary
 from tests.faults.sweep.results import Line
 from tests.faults.sweep.summary import Summary
-from tools import proof
+from tools import proof_digest
 
 
 def of_file(path: Path, page: Summary, parts: Mapping[str, str]) -> Iterator[str]:
     """Yield what the file and the page do not agree in; ``parts`` are those checked out."""
-    checksum = proof.checksum(path)
+    checksum = proof_digest.checksum(path)
     if checksum not in (page.sha256, page.sample):
         yield f"the file has the checksum {checksum}, and the page {page.sha256}"
     others = [part for part, digest in page.parts.items() if parts.get(part) != digest]

@@ -1,6 +1,6 @@
 """Draw what operators see of a job that lags, rejects rows and was restarted, into docs/.
 
-    python -m tools.operated [BROWSER]    with a browser (chromium) also the page, as docs/page.png
+    python -m tools.operator_pictures [BROWSER]    with chromium also the page: docs/page.png
 
 A generated job runs on a minicluster for some minutes, under a producer: it is killed, started
 again, and killed again. `status`, `status --watch` and `page` read its ledger as any other.

@@ -31,12 +31,12 @@ PARTS: Mapping[str, tuple[Path, ...]] = {
     "minicluster": (Path("packages", "minicluster", "src"),),
     "demo": (_TOOLS / "demo", _TOOLS / "testing" / "job_stream.py"),
     "harness": (
-        *(_FAULTS / name for name in ("fault_rules.py", "protocol.py")),
+        *(_FAULTS / name for name in ("after_requests.py", "protocol.py")),
         *(
             _FAULTS / "sweep" / f"{name}.py"
             for name in (
                 "cases", "history", "injection", "lane", "life", "listing", "oracle", "play",
-                "playing", "points", "scene", "variants", "worker",
+                "playing", "points", "scene", "variants", "verdict", "worker",
             )
         ),
         *(

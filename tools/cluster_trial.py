@@ -293,7 +293,7 @@ def main(proxy: str, parent: str, settings: Path | None, *, with_conformance: bo
 
 def run(words: Sequence[str]) -> None:
     """Do what the words of the command line say."""
-    parser = argparse.ArgumentParser(prog="python -m tools.trial", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.cluster_trial", description=__doc__)
     parser.add_argument("proxy", help="the cluster's name, host or URL")
     parser.add_argument("--folder", default="//tmp", help="where the trial makes its own folder")
     parser.add_argument(

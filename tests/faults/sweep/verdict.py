@@ -1,0 +1,122 @@
+"""What counts as held: what the tables, the drivers and the ledger say after a case."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from minicluster.client import Entry
+from tests.faults import protocol
+from tests.faults.sweep import history, oracle
+from tests.faults.sweep.cases import Case
+from tests.faults.sweep.playing import Play
+from tests.faults.sweep.scene import Scene
+from tests.support.examples import TOTALS
+from ytstream.ledger import positions
+
+HELD, FAILED, MISSED, STALLED, ENDED = "held", "failed", "missed", "stalled", "ended"
+VERDICTS = (HELD, FAILED, MISSED, STALLED, ENDED)
+NOT_HELD = (FAILED, STALLED, ENDED)
+"""What counts against a job."""
+_MOVES = ("AdvanceConsumer", "advance_queue_consumer")
+
+
+@dataclass
+class Result:
+    """What came of a case."""
+
+    verdict: str
+    tables: oracle.Verdict = field(default_factory=oracle.Verdict)
+    said: str = ""
+    """What a person has to know: why it was missed, where it stalls."""
+    starts: int = 0
+    """Drivers that were started after the first fault."""
+    failures: int = 0
+    """Failures that the drivers have counted: `most_failures` of them end a job."""
+    rewritten: int = 0
+    """Rows that were written again under the key of an idempotent output, which hides them."""
+    recovered: float = 0.0
+    """Seconds from the fault until every row was in a batch."""
+    resumed: float = 0.0
+    """Seconds from the end of the fault until the next batch was committed."""
+    sent: Sequence[oracle.Row] = ()
+    """The history: rows that went in, requests, rows that were read."""
+    journal: Sequence[Entry] = ()
+    found: Mapping[str, Counter[str]] = field(default_factory=dict)
+
+
+def unplayed(case: Case) -> str:
+    """Return the verdict of a case that went wrong in another way than its rows.
+
+    It counts against a job. Nothing counts against the control but what its rows show.
+    """
+    return MISSED if case.variant.is_listing else STALLED
+
+
+def judged(play: Play, before: int) -> Result:
+    """Compare the tables with what must come of the rows that were sent."""
+    scene, variant = play.scene, play.scene.variant
+    found = oracle.read(scene.context.client, variant.root, history.columns_of(variant))
+    tables = oracle.compared(history.expected_of(variant, play.sent), found)
+    holds = tables.holds(variant.guarantee)
+    written = oracle.written_rows(scene.control.journal(), scene.context.settings.output)
+    is_keyed = variant.guarantee == "idempotent"
+    rewritten = max(0, before + written - tables.rows["output"]) if is_keyed else 0
+    said = "" if holds else "; ".join(tables.examples)
+    return Result(HELD if holds else FAILED, tables, said, rewritten=rewritten, found=found)
+
+
+def explained(result: Result, play: Play) -> Result:
+    """Return the result; it does not hold where the fault explains less than what happened."""
+    if result.verdict != HELD or play.scene.variant.is_listing:
+        return result
+    may = protocol.explained(play.case.kind)
+    repeated = result.tables.repeated
+    happened = (
+        ("drivers", len(play.lives), may.drivers),
+        ("failures", sum(life.failures for life in play.lives), may.failures),
+        ("rows repeated", repeated, repeated and may.batches * _largest_batch(play.scene)),
+    )
+    more = [f"{count} {what}, not {known}" for what, count, known in happened if count > known]
+    return replace(result, verdict=FAILED, said="; ".join(more)) if more else result
+
+
+def _largest_batch(scene: Scene) -> int:
+    """Return how many rows the largest batch has written, by the ledger."""
+    query = f'rows_written from [{scene.context.settings.ledger}] where kind = "batch"'
+    rows = scene.context.client.select_rows(query)
+    return max((sum(row["rows_written"].values()) for row in rows), default=0)
+
+
+def stopped(verdict: str, result: Result, play: Play, said: str) -> Result:
+    """Return the result of a case whose rows stay in the queue: those are not lost."""
+    context, tables = play.scene.context, result.tables
+    queues = positions.read(context.client, context.settings).queues
+    left = sum(
+        upper - queue.consumed.get(partition, 0)
+        for queue in queues
+        for partition, upper in enumerate(queue.upper)
+    )
+    # An open window is of rows that were read: nothing of it is lost.
+    waiting = tables.lost if play.scene.variant.is_stateful else min(left, tables.lost)
+    tables = replace(tables, lost=tables.lost - waiting, waiting=waiting)
+    if play.scene.variant.processing in ("aggregate", TOTALS):  # a total without the rows that wait
+        tables = replace(tables, repeated=0, wrong=0)
+    return replace(result, verdict=verdict, tables=tables, said=said)
+
+
+def resumed(play: Play) -> float:
+    """Return the seconds from the end of the fault to the next commit that moves the consumer."""
+    entries, over = play.scene.control.journal(), play.over
+    moved = {entry.args.get("transaction") for entry in entries if entry.method in _MOVES}
+    commits = (
+        entry.time - over
+        for entry in entries
+        if over is not None
+        and entry.time > over
+        and entry.method == "CommitTransaction"
+        and entry.error is None
+        and entry.args.get("transaction") in moved
+    )
+    return min(commits, default=0.0)
