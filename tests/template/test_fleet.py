@@ -93,6 +93,7 @@ def branches(bare: Path) -> list[str]:
     return shown.replace("master", "main").split()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_repository_says_that_the_template_has_a_newer_version(
     tmp_path: Path, template: Path

@@ -225,6 +225,7 @@ print(archive.archive("bids_stream", Path({str(tmp_path)!r})))
     assert done.stdout.count(str(archive)) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_project_is_set_up_from_an_index_that_has_the_wheels_of_make_dist(
     environments: dict[str, Path], generate: Generate, tmp_path: Path

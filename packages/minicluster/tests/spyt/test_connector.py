@@ -273,6 +273,7 @@ def test_a_proxy_that_goes_down_takes_the_batch_with_it(job: Job) -> None:
     client.proxies.up(down)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("job", [("window", False), ("window", True)], indirect=True)
 def test_windows_keep_their_state_over_a_restart(job: Job) -> None:
     job.limit = 20
@@ -300,6 +301,7 @@ def test_values_of_every_type_pass_unchanged(job: Job) -> None:
     assert sorted(written, key=str) == sorted(map(values, VALUES), key=str)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("job", [("keyed", True)], indirect=True)
 def test_tables_are_read_back_in_batch(job: Job) -> None:
     """A sorted and an ordered dynamic table and a static one, whole and by a filter on the key."""

@@ -175,6 +175,7 @@ WANTED: Mapping[str, JobState] = {
 }
 
 
+@pytest.mark.thorough
 def test_each_state_is_told(fleet: tuple[Any, dict[str, FleetJob]]) -> None:
     found = fleet[1]
     assert {name: job.state for name, job in found.items()} == WANTED

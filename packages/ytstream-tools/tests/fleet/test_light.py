@@ -64,6 +64,7 @@ def _call(job: JobContext, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.thorough
 def test_commands_run_without_spark_and_without_the_repository(job: JobContext) -> None:
     said = _call(job, "status")
     assert said.returncode == 0, said.stderr

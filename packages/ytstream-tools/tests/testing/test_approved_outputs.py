@@ -79,6 +79,7 @@ def test_an_output_with_the_queues_path_is_expected_as_it_is_written(
     assert {row[0] for row in stream.found()} == {*context.settings.queues}
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_approved_outputs_are_compared_until_they_are_approved_again(
     context_of: ContextOf, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

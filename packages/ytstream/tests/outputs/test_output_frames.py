@@ -286,6 +286,7 @@ def test_outputs_of_an_idempotent_job_are_one_to_one(stream_of: StreamOf, kind: 
     assert said in refusal(stream.flow)
 
 
+@pytest.mark.thorough
 def test_a_batch_with_state_goes_on_when_no_output_has_its_rows(stream_of: StreamOf) -> None:
     """The state must move on with the batch, or the next one cannot load it."""
     stream = stream_of("transactional", "aggregate")
@@ -535,6 +536,7 @@ def _replayed(stream: Stream) -> str:
     return replay(stream.spark, stream.context, stream.flow(), print)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("guarantee", "queues"), [("transactional", 1), ("idempotent", 2), ("at_least_once", 2)]
 )

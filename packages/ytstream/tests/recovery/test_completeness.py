@@ -74,6 +74,7 @@ def _verified(context: JobContext) -> datetime:
     return said
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
 def test_of_a_job_that_lags_it_waits_with_the_rows(

@@ -206,6 +206,7 @@ INEXACT = {"texts": "\x01" * 5_000_000, "bytes": b"\xff" * 13_000_000}
 """Longer as JSON than a table takes."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", INEXACT)
 def test_a_row_that_json_cannot_hold_does_not_stop_the_job(rejecting: Rejecting, kind: str) -> None:
     """And stays where it is: what came back would not be what was sent."""
@@ -277,6 +278,7 @@ WRITTEN_BEFORE = '{"id":"a","text":"$base64 AP8fiw==","texts":{"AP8fiw==":1}}'
 """As the runtime wrote it before strings could be in base64."""
 
 
+@pytest.mark.thorough
 def test_rows_of_older_versions_are_read_as_they_were_written(rejecting: Rejecting) -> None:
     columns = [*TEXTS, Column("texts", ti.Dict[ti.String, ti.Int64])]
     stream = rejecting(columns, {"all": "true"})
