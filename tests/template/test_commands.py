@@ -21,9 +21,10 @@ import pytest
 
 from local_extensions.versions import TEMPLATE_VERSION
 from tests.support.project import ROOT, user_config
+from tests.support.upgrades import git
 from tests.template.test_makefile import OFFERED, make
 from tests.template.test_organisation import configuration
-from tests.template.test_upgrade import git, template
+from tests.template.test_upgrade import template
 from tools import site
 
 __all__ = ["template"]

@@ -11,7 +11,8 @@ import pytest
 from local_extensions.versions import SPARK
 from local_extensions.versions import TEMPLATE_VERSION as VERSION
 from tests.support.project import user_config
-from tests.template.test_upgrade import commit, cruft, edit, git, template
+from tests.support.upgrades import commit, cruft, git
+from tests.template.test_upgrade import edit, template
 from tools import fleet
 
 __all__ = ["template"]

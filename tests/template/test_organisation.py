@@ -14,7 +14,8 @@ import yaml
 
 from local_extensions.answers import SETTINGS, dropped
 from tests.support.project import OPTIONS, ROOT, user_config
-from tests.template.test_upgrade import commit, cruft, git, template
+from tests.support.upgrades import commit, cruft, git
+from tests.template.test_upgrade import template
 
 __all__ = ["template"]
 DIGEST = f"registry.example.com/ci@sha256:{'0' * 64}"

@@ -18,7 +18,7 @@ from tests.support.helpers import unconnected
 from tests.support.jvm import submit_args
 from tests.support.project import ROOT, generate
 from tests.support.rehearsal_steps import READS
-from tests.template.test_upgrade import git
+from tests.support.upgrades import git
 from ytstream.schema.table_schema import table_schema
 from ytstream_tools.demo.job_sample import counted
 from ytstream_tools.replay.batch_capture import TEST

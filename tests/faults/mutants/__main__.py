@@ -48,6 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.list:
         print(*(one.name for one in chosen), sep="\n")
         return 0
+    print("the tests on the source as it is ...", flush=True)
+    if red := _red_as_it_is(chosen):
+        print(f"{red} is red without a patch, so it says nothing of one")
+        return 1
     outcomes = []
     for number, mutant in enumerate(chosen, 1):
         print(f"{number} of {len(chosen)}: without this fix: {mutant.name} ...", flush=True)
@@ -66,16 +70,27 @@ def _played(mutant: Mutant) -> Outcome:
     for edit in mutant.edits:
         path = TREE / edit.path
         path.write_text(applied(edit, path.read_text(encoding="utf-8")), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "", "-p", "no:cacheprovider"]
     try:
-        ran = subprocess.run(
-            [*command, *mutant.tests],
-            cwd=TREE, capture_output=True, text=True, timeout=_SECONDS, check=False,
-        )  # fmt: skip
+        ran = _ran(mutant.tests, _SECONDS)
     except subprocess.TimeoutExpired:
         return Outcome(mutant, "red", f"not over after {_SECONDS} s", time.monotonic() - began)
     verdict = {_FAILED: "red", 0: "SURVIVES"}.get(ran.returncode, "NOT RUN")
     return Outcome(mutant, verdict, _first_red(ran.stdout), time.monotonic() - began)
+
+
+def _red_as_it_is(chosen: Sequence[Mutant]) -> str:
+    """Return the first of the tests that is red on the last commit, or nothing."""
+    _fresh_tree()
+    ran = _ran(sorted({test for mutant in chosen for test in mutant.tests}), None)
+    return _first_red(ran.stdout) if ran.returncode else ""
+
+
+def _ran(tests: Sequence[str], seconds: float | None) -> subprocess.CompletedProcess[str]:
+    """Run tests in the worktree. Raises subprocess.TimeoutExpired."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [*command, *tests], cwd=TREE, capture_output=True, text=True, timeout=seconds, check=False
+    )
 
 
 def _first_red(said: str) -> str:

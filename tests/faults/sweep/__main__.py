@@ -117,6 +117,9 @@ def _checked(path: Path, count: int, seed: int, lanes: int) -> int:
         return 2
     problems = [*page_check.of_file(path, summary.read(), parts)]
     before = page_check.drawn(results.of_parts(lines, parts), count, seed)
+    if not before:
+        console.print(*problems, f"{path} has no case of what is checked out", sep="\n")
+        return 2
     console.print(f"{len(lines)} lines. {len(before)} cases are played again, by the seed {seed}.")
     known = {case.name: case for case in cases.all_cases()}
     with TemporaryDirectory() as folder:

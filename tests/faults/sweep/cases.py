@@ -263,7 +263,9 @@ def _living(variant: Variant, point: Mapping[str, Any]) -> Iterator[str]:
         yield from (GONE, CLOCK)
     if place == "middle" and is_write and point["object"] in ("output", committed):
         yield from (*OF_CLUSTER, *OF_TABLE)
-    if point["method"] in COMMITS and point["object"] == committed:
+    # Without a transaction, rows that a task commits late come between those of the next driver.
+    is_of_rows = variant.guarantee != "transactional" and point["object"] == "output"
+    if point["method"] in COMMITS and (point["object"] == committed or is_of_rows):
         if variant.is_listing:  # has no epoch: before the next start, or once it has read all
             yield from (LATE[0], LATE[-1]) if place == "middle" else ()
         else:
@@ -390,20 +392,30 @@ def distinct(cases: Iterable[Case], points: Points | None = None) -> list[Case]:
     kept = {*sampled_stumbles(covered)}.union(
         case for variant in STUMBLING for case in cases_of(variant, known.get(variant.name, ()))
     )
-    doubles = {
-        (variant, str(point["name"]), kill)
-        for variant, found in known.items()
-        for point in found
-        if point["is_write"] and point["after"]
-        for kill in KILLS
-        if kill == KILLED_BEFORE or _leaves_nothing(point)
-    }
-    return [
+    every = [
         case
         for case in cases
-        if (case in kept or not (case.fault in STUMBLES and case.variant in STUMBLING))
-        and (case.second or (case.variant.name, case.point, case.fault) not in doubles)
+        if case in kept or not (case.fault in STUMBLES and case.variant in STUMBLING)
     ]
+    by_name = {name: {str(one["name"]): one for one in found} for name, found in known.items()}
+    single = [case for case in every if case.fault in KILLS and not case.second]
+    alike: dict[tuple[str, ...], Case] = {}
+    for case in single:
+        first = _first_alike(by_name.get(case.variant.name, {}), case)
+        if (case.point, case.fault) == first or (case.variant.name, *first) not in alike:
+            alike[case.variant.name, *first] = case
+    left_out = {*single} - {*alike.values()}
+    return [case for case in every if case not in left_out]
+
+
+def _first_alike(points: Mapping[str, Mapping[str, Any]], case: Case) -> tuple[str, str]:
+    """Return the point and the kill that leave the same as a kill, the earliest ones."""
+    name, kill = case.point, case.fault
+    while (point := points.get(name)) and point["is_write"] and point["after"]:
+        if kill == KILLED_AFTER and not _leaves_nothing(point):
+            break
+        name, kill = str(point["after"]), KILLED_AFTER
+    return name, kill
 
 
 def _leaves_nothing(point: Mapping[str, Any]) -> bool:

@@ -362,7 +362,12 @@ def _late(play: Play, rule: Fault) -> None:
     else:
         steps = [_head(play, _MOMENTS[fault] - 1), _COMMITTED]
     moment = add_fault(faults, steps, action="delay")
-    _await(play, moment, play.lives[-1])
+    try:
+        _await(play, moment, play.lives[-1])
+    except MissedError as error:
+        if play.scene.drained()():  # no row is left that would bring the next batch
+            raise
+        raise StalledError(f"after the commit was lost, {error}") from None
     faults.release(rule)
     faults.remove(moment)
 

@@ -49,7 +49,7 @@ def page(found: Summary, stumbled: Stumbles | None = None) -> str:
         words("COMMANDS"),
         "## Provenance",
         _provenance(found),
-        words("AGAIN"),
+        _replaced(found.replaced),
         "## How we measured",
         words("METHOD"),
         _faults(),
@@ -103,6 +103,14 @@ def _provenance(found: Summary) -> str:
         **found.machine,
     }
     return rows(("what", "value"), facts.items())
+
+
+def _replaced(names: Sequence[str]) -> str:
+    """Return the cases of which the results have a red line and a newer one."""
+    if not names:
+        return ""
+    head = f"{len(names)} cases did not hold at first and were run again. The results have both:"
+    return "\n".join([head, "", *(f"- `{name}`" for name in names)])
 
 
 def _faults() -> str:
@@ -225,7 +233,9 @@ def _stumbled(found: Outcome) -> str:
 def _control(found: Summary) -> str:
     rows_of = {name.removeprefix("listing-"): row for name, row in found.control.items()}
     table = _table(found, rows_of) if rows_of else words("NOT_YET")
-    return "\n\n".join([words("CONTROL"), table])
+    missed = added(totals(found.control).values()).missed
+    said = f"{missed} more cases of the example missed their point, and are not counted."
+    return "\n\n".join([words("CONTROL"), table, *([said] if missed else [])])
 
 
 def _fixes() -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.faults.sweep.verdict import NOT_HELD
 from tests.support.examples import template_of
 from tests.support.project import ROOT
 from tools import proof_digest
@@ -100,12 +101,25 @@ def read(path: Path = RESULTS) -> list[Line]:
 
     Raises ValueError or TypeError for a line that is not a result.
     """
-    found: dict[tuple[str, str], Line] = {}
-    if path.exists():
-        for text in path.read_text(encoding="utf-8").splitlines():
-            line = Line(**json.loads(text))
-            found[line.of, line.case] = line
-    return [*found.values()]
+    return [*{(line.of, line.case): line for line in every(path)}.values()]
+
+
+def every(path: Path = RESULTS) -> list[Line]:
+    """Return all lines: a case that was played again has several.
+
+    Raises ValueError or TypeError for a line that is not a result.
+    """
+    if not path.exists():
+        return []
+    return [Line(**json.loads(text)) for text in path.read_text(encoding="utf-8").splitlines()]
+
+
+def replaced(lines: Sequence[Line], parts: Mapping[str, str]) -> list[str]:
+    """Return the cases that did not hold, by an older line of what is checked out."""
+    own = of_parts(lines, parts)
+    newest = {line.case: line for line in own}
+    red = (line for line in own if line.verdict in NOT_HELD and line is not newest[line.case])
+    return [*dict.fromkeys(line.case for line in red)]
 
 
 def append(line: Line, path: Path = RESULTS) -> None:

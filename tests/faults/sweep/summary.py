@@ -60,6 +60,8 @@ class Summary:
     """The digest of each part that decides a verdict; none of results of former rules."""
     sample: str = ""
     """The checksum of the lines that a clone has."""
+    replaced: Sequence[str] = ()
+    """Cases that did not hold at first and were played again."""
 
 
 def summary(
@@ -68,6 +70,7 @@ def summary(
     sha256: str,
     machine: Mapping[str, str],
     sample: str = "",
+    replaced: Sequence[str] = (),
 ) -> Summary:
     """Return the figures of these results, which were played with these parts."""
     every = [case.name for case in cases.of_proof()]
@@ -97,6 +100,7 @@ def summary(
         missed=[line.case for line in played if line.verdict == MISSED][:_MOST],
         parts=parts,
         sample=sample,
+        replaced=[*replaced],
     )
 
 
@@ -115,7 +119,8 @@ def of_runtime(parts: Mapping[str, str], path: Path = results.RESULTS) -> Summar
     """Return the summary of the results of ``parts``, those of what is checked out."""
     lines = results.of_parts(results.read(path), parts)
     sample = proof_digest.checksum(SAMPLE) if SAMPLE.exists() else ""
-    return summary(lines, parts, proof_digest.checksum(path), here(), sample)
+    again = results.replaced(results.every(path), parts)
+    return summary(lines, parts, proof_digest.checksum(path), here(), sample, again)
 
 
 def write_sample(

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from tests.faults.sweep import cases, oracle, play, playing, verdict
+from tests.faults.sweep import cases, injection, oracle, play, playing, verdict
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.life import PATIENCE, EndedError, StalledError
 from tests.faults.sweep.playing import Play
@@ -253,8 +253,9 @@ def test_a_case_in_which_the_job_ends_is_not_held(
         (cases.REFUSED, 1, 0, 41, "41 rows repeated, not 40"),
     ],
 )
+@pytest.mark.parametrize("is_keyed", [False, True], ids=["in the table", "under a key"])
 def test_a_case_with_more_than_its_fault_explains_is_not_held(
-    fault: str, drivers: int, failures: int, repeated: int, said: str
+    fault: str, drivers: int, failures: int, repeated: int, said: str, is_keyed: bool
 ) -> None:
     scene: Any = _Scene(JOB, lambda: True)
     scene.context.settings.ledger = "//ledger"
@@ -265,6 +266,9 @@ def test_a_case_with_more_than_its_fault_explains_is_not_held(
     lives: list[Any] = [_Life(failures=failures), *[_Life()] * (drivers - 1)]
     found.lives = lives
     result = verdict.Result(verdict.HELD, oracle.Verdict(repeated=repeated))
+    if is_keyed:
+        result = verdict.Result(verdict.HELD, rewritten=repeated)
+        said = said.replace("repeated", "written again")
     judged = verdict.explained(result, found)
     assert (judged.verdict, judged.said) == (verdict.FAILED if said else verdict.HELD, said)
 
@@ -306,6 +310,35 @@ def test_the_listing_meets_the_jobs_faults(variant: Variant) -> None:
         twice = set() if variant.is_stateful else {"second"}
         of_job &= {*cases.KILLS, cases.OVERTAKEN, *twice}
     assert of_listing == of_job - {*cases.LATE[1:4], cases.PAUSED}
+
+
+def test_the_listing_gets_the_rows_of_the_job() -> None:
+    """Where rows arrive decides what a case shows, so a case and its control have the same."""
+    for listing in LISTINGS:
+        job = listing._replace(is_listing=False)
+        for fault in cases.FAULTS:
+            pair = (Case(each, "middle:ModifyRows.output", fault) for each in (listing, job))
+            assert len({playing.arrivals_of(case) for case in pair}) == 1
+
+
+@pytest.mark.parametrize("is_drained", [False, True], ids=["rows wait", "all rows are read"])
+def test_a_job_that_hangs_after_a_lost_commit_stalls(
+    monkeypatch: pytest.MonkeyPatch, is_drained: bool
+) -> None:
+    """The fault has happened by then. Without rows, the next commit never comes."""
+
+    def missed(found: Play, rule: object, driver: object) -> None:
+        raise playing.MissedError("the request did not come")
+
+    scene: Any = _Scene(JOB, lambda: is_drained)
+    scene.context.settings.ledger = "//ledger"
+    scene.control = SimpleNamespace(faults=None)
+    monkeypatch.setattr(injection, "_await", missed)
+    monkeypatch.setattr(injection, "add_fault", lambda *steps, **order: None)
+    found, rule = _play(scene), SimpleNamespace()
+    found.case = Case(JOB, "middle:CommitTransaction.ledger", "late-first-batch")
+    with pytest.raises(playing.MissedError if is_drained else injection.StalledError):
+        injection._late(found, cast("Any", rule))
 
 
 def test_the_control_has_one_queue_and_two_and_state() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,14 @@ from tests.faults.sweep import counts, results, stumbles, summary
 from tests.faults.sweep.__main__ import exit_code, main, sample, seconds_of
 from tests.faults.sweep.cases import (
     FAULTS,
+    KILLS,
     Case,
+    _first_alike,
     all_cases,
     cases_of,
     chosen,
     distinct,
+    load_points,
     of_proof,
     sampled_stumbles,
 )
@@ -310,6 +314,36 @@ def test_a_kill_that_leaves_what_another_does_is_one_case() -> None:
         ("middle:one", "killed-after"),
         ("middle:two", "killed-after"),
     ]
+
+
+def test_for_each_kill_there_is_one_that_leaves_the_same() -> None:
+    """Also where the point behind which it comes has no cases."""
+    points = load_points()
+    by_name = {
+        name: {str(point["name"]): point for point in found} for name, found in points.items()
+    }
+
+    def left_by(found: Iterable[Case]) -> list[tuple[str, ...]]:
+        single = (case for case in found if case.fault in KILLS and not case.second)
+        return [
+            (case.variant.name, *_first_alike(by_name[case.variant.name], case)) for case in single
+        ]
+
+    played = left_by(of_proof())
+    assert len({*played}) == len(played)
+    assert {*played} == {*left_by(all_cases())}
+
+
+def test_a_case_that_did_not_hold_at_first_is_named() -> None:
+    digest = results.digest_of(HELD.case, PARTS)
+    red, foreign, green = (
+        replace(HELD, verdict=told, digest=of)
+        for told, of in (("failed", digest), ("held", "of another runtime"), ("held", digest))
+    )
+    assert results.replaced([red, foreign], PARTS) == []  # it is what the page shows
+    assert results.replaced([red, foreign, green], PARTS) == [HELD.case]
+    again = summary.summary([green], PARTS, "", {}, replaced=[HELD.case])
+    assert f"run again. The results have both:\n\n- `{HELD.case}`" in page(again)
 
 
 def test_a_kill_in_an_open_transaction_is_like_the_one_before() -> None:

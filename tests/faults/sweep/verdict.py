@@ -73,10 +73,12 @@ def explained(result: Result, play: Play) -> Result:
         return result
     may = protocol.explained(play.case.kind)
     repeated = result.tables.repeated
+    most = may.batches * _largest_batch(play.scene) if repeated or result.rewritten else 0
     happened = (
         ("drivers", len(play.lives), may.drivers),
         ("failures", sum(life.failures for life in play.lives), may.failures),
-        ("rows repeated", repeated, repeated and may.batches * _largest_batch(play.scene)),
+        ("rows repeated", repeated, most),
+        ("rows written again", result.rewritten, most),
     )
     more = [f"{count} {what}, not {known}" for what, count, known in happened if count > known]
     return replace(result, verdict=FAILED, said="; ".join(more)) if more else result
