@@ -337,7 +337,7 @@ def test_a_job_that_hangs_after_a_lost_commit_stalls(
     monkeypatch.setattr(injection, "add_fault", lambda *steps, **order: None)
     found, rule = _play(scene), SimpleNamespace()
     found.case = Case(JOB, "middle:CommitTransaction.ledger", "late-first-batch")
-    with pytest.raises(playing.MissedError if is_drained else injection.StalledError):
+    with pytest.raises(playing.MissedError if is_drained else StalledError):
         injection._late(found, cast("Any", rule))
 
 
