@@ -22,7 +22,7 @@ from tests.faults.sweep.oracle import difference
 from ytstream.errors.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from ytstream.job import JobContext
+    from ytstream.job import Job, JobContext
     from ytstream.settings.job_settings import Settings
 
 
@@ -369,7 +369,7 @@ class Oracle:
             for stretch in part.stretches:
                 for index in range(stretch.begin, stretch.end):
                     id, is_excused = part.ids[index], index in part.excused
-                    is_bad = bool(job.reject) and id % BAD == BAD_REST
+                    is_bad = _is_bad(job, id)
                     place = (queue, partition, index)
                     if is_bad or stretch.guarantee == "idempotent":
                         is_free = is_excused or part.is_given_up
@@ -385,7 +385,13 @@ class Oracle:
                 continue
             paths = self._paths(settings, "rejected" if is_bad else "output-idempotent")
             if paths and (is_bad or is_keyed):
-                yield from self._positions(paths, keyed, is_bad)
+                of_table = {
+                    (place, id): is_free
+                    for (place, id), is_free in keyed.items()
+                    if _is_bad(job, id) == is_bad
+                }
+                yield from self._positions(paths, of_table, is_bad)
+                yield from self._foreign(paths, job, is_bad)
 
     def _positions(
         self,
@@ -394,17 +400,9 @@ class Oracle:
         is_bad: bool,
     ) -> Iterator[str]:
         """Yield what is wrong in a table whose key is the row's position."""
-        every = [*self.parts, *(place for place, _ in self.former)]
-        first = min((queue for queue, _ in every), default="")
-        found: dict[tuple[str, int, int], set[int]] = {}
-        for path in paths:
-            for row in self.client.select_rows(f"* from [{path}]"):
-                queue = str(row.get("queue_id", first))
-                place = queue, int(row["tablet_index"]), int(row["row_index"])
-                found.setdefault(place, set()).add(int(row["row" if is_bad else "id"]))
+        found = self._by_position(paths, is_bad)
         for (place, id), is_excused in sorted(keyed.items()):
-            is_here = is_bad == (id % BAD == BAD_REST)
-            if is_here and not is_excused and id not in found.get(place, ()):
+            if not is_excused and id not in found.get(place, ()):
                 yield f"{paths[0]}: row {id} of {place} lost, there is {found.get(place)}"
         for place, id in sorted((place, id) for place, ids in found.items() for id in ids):
             if not any(
@@ -414,6 +412,26 @@ class Oracle:
                 if (q, p) == place[:2]
             ):
                 yield f"{paths[0]}: {place} is {id}, which is no row of that place"
+
+    def _foreign(self, paths: Sequence[str], job: Job, is_bad: bool) -> Iterator[str]:
+        """Yield the rows of a table that belong into the other one."""
+        for place, ids in sorted(self._by_position(paths, is_bad).items()):
+            if wrong := [id for id in ids if _is_bad(job, id) != is_bad]:
+                yield f"{paths[0]}: {place} has rows {wrong} of the other table"
+
+    def _by_position(
+        self, paths: Sequence[str], is_bad: bool
+    ) -> dict[tuple[str, int, int], set[int]]:
+        """Return the ids at each position, in all tables that an output ever was."""
+        every = [*self.parts, *(place for place, _ in self.former)]
+        first = min((queue for queue, _ in every), default="")
+        found: dict[tuple[str, int, int], set[int]] = {}
+        for path in paths:
+            for row in self.client.select_rows(f"* from [{path}]"):
+                queue = str(row.get("queue_id", first))
+                place = queue, int(row["tablet_index"]), int(row["row_index"])
+                found.setdefault(place, set()).add(int(row["row" if is_bad else "id"]))
+        return found
 
     def _ordered(
         self,
@@ -499,6 +517,11 @@ class Oracle:
             path = f"{context.settings.checkpoint}/{folder}/state/0/0/{batch + 1}.delta"
             found = Counter(json.loads(self.client.read_file(path).read()))
         yield from _differences("state", found, must, may, exactly=True)
+
+
+def _is_bad(job: Job, id: int) -> bool:
+    """Return whether the job rejects the row."""
+    return bool(job.reject) and id % BAD == BAD_REST
 
 
 def _differences(

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.faults.model.guards import GUARDS, SEQUENCES
+from tests.faults.sequences import driver as of_driver
+from tests.faults.sequences.driver import Driver
 from tests.faults.sequences.found import FOUND
 from tests.faults.sequences.generate import (
     CONNECTORS,
@@ -149,6 +151,28 @@ HARD = {
 }
 """Where chance would have to be kind: two drivers are paused, one of them while its table waits, or
 rows are trimmed that a job which skips them has not read."""
+
+
+@pytest.mark.parametrize(("table", "rest"), [("output", -1), ("rejected", 0)])
+def test_a_row_in_the_table_of_others_is_seen(
+    table: str, rest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key hides no mistake: all rows are written into both tables, or into one too many."""
+    life = Life(Form("idempotent"), (Op("send", 8), Op("batch"), Op("batch")))
+    assert not life.run()
+    whole = Driver._write_outputs
+
+    def written(driver: Driver, *given: Any) -> None:
+        whole(driver, *given)
+        with monkeypatch.context() as patch:
+            patch.setattr(of_driver, "BAD", 1)
+            patch.setattr(of_driver, "BAD_REST", rest)
+            whole(driver, *given)
+
+    monkeypatch.setattr(Driver, "_write_outputs", written)
+    said = life.run()
+    assert f"/{table}" in said
+    assert "of the other table" in said
 
 
 @pytest.mark.slow
