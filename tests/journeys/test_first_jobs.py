@@ -265,7 +265,7 @@ def test_a_first_job_writes_what_pandas_computes(
         count = sum(map(len, queues.values()))
         with _running(project, installed[SPARK], tmp_path / "run.log") as job:
             deadline = time.monotonic() + PATIENCE_SECONDS
-            while sum(demo_tables.rows_in(client, path) for path in outputs) < count:
+            while sum(len(_read(client, path)) for path in outputs) < count:
                 said = (tmp_path / "run.log").read_text(errors="replace")
                 assert job.poll() is None, said
                 assert time.monotonic() < deadline, said

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,9 @@ ROWS = 600
 PACKAGE = "bids_stream"
 STATIC = "static"
 """A `map` whose output is static."""
+TESTED = ("map", "window", "join", "aggregate")
+"""Those whose tests run after the update, too."""
+SELLER = 'Column("seller", "int64"),\n]'
 JOBS = (*(pair for pair in PAIRS if pair[1] != "merge"), ("transactional", STATIC))
 
 
@@ -74,31 +79,106 @@ def test_a_job_goes_on_after_an_update(
 ) -> None:
     monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     project = _of_the_release(tmp_path, guarantee, processing)
-    now = installed[SPARK] / "bin" / "python"
     with minicluster.start() as cluster:
         stream = _stream(project, cluster.http, guarantee, processing)
-        of_1_0_0 = former_environment / "bin" / "python"
-        _command(project, cluster.http, of_1_0_0, "provision")
-        demo_tables.fill_reference(stream.context, stream.sample)
-        stream.send(ROWS)
-        _read_all(project, cluster.http, of_1_0_0, tmp_path / "log")
-
-        cruft(project, "update", "--skip-apply-ask")
-        commit(project, "updated")
-        making.make(project, installed[SPARK], "lint")
-        said = _command(project, cluster.http, now, "check")
-        assert "error" not in said.lower(), said
-        stream.send(ROWS)
-        for row in stream.sample.closing(stream.context.job, stream.sent):
-            _read_all(project, cluster.http, now, tmp_path / "log")
-            stream.publish([row])
-        _read_all(project, cluster.http, now, tmp_path / "log")
+        _first_half(stream, project, former_environment, tmp_path / "log")
+        _update(project)
+        targets = ("lint", "test") if processing in TESTED else ("lint",)
+        making.make(project, installed[SPARK], *targets)
+        _command(project, cluster.http, installed[SPARK], "check")
+        _second_half(stream, project, installed[SPARK], tmp_path / "log")
         found = stream.outcomes()
     if guarantee == "at_least_once":
         assert {name: outcome.lost for name, outcome in found.items()} == dict.fromkeys(found, 0)
     else:
         assert_exact(stream.context.job, found)
     assert sum(stream.wanted().values()) > ROWS / 10
+
+
+LOOKUP = {
+    "src/bids_stream/tables.py": {
+        "REFERENCE = [": 'REFERENCES = {"auctions": [',
+        SELLER: f"{SELLER}}}",
+    },
+    "src/bids_stream/job.py": {
+        "QUEUE, REFERENCE": "QUEUE, REFERENCES",
+        "reference=REFERENCE": "references=REFERENCES",
+    },
+    "src/bids_stream/transform.py": {
+        "from pyspark.sql import functions as F\n": "\nfrom ytstream import lookup\n",
+        "events: DataFrame, reference: DataFrame": "events: DataFrame",
+        'events.join(F.broadcast(reference), "auction", "left")': (
+            'lookup(events, "auctions", on="auction")'
+        ),
+    },
+    "config/local.toml": {'reference = "': '[references]\nauctions = "'},
+}
+"""The steps of docs/lookup.md."""
+TOTALS = {
+    "src/bids_stream/tables.py": {
+        f'"{name}", "int64", required=True': f'"{name}", "int64", required=True, aggregate="{how}"'
+        for name, how in {"bids": "sum", "total": "sum", "highest": "max"}.items()
+    },
+    "src/bids_stream/transform.py": {
+        'events.groupBy("auction").agg(': 'events.select(\n        "auction",',
+        "F.count(F.lit(1))": 'F.lit(1).cast("long")',
+        'F.sum("price")': 'F.col("price")',
+        'F.max("price")': 'F.col("price")',
+    },
+}
+"""The steps of docs/upgrading.md."""
+
+
+@pytest.mark.parametrize(
+    ("processing", "edits", "command"),
+    [("join", LOOKUP, "check"), ("aggregate", TOTALS, "migrate")],
+    ids=["lookup", "totals"],
+)
+def test_a_job_takes_what_is_new_by_its_page(
+    former_environment: Path,
+    installed: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    processing: str,
+    edits: Mapping[str, Mapping[str, str]],
+    command: str,
+) -> None:
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
+    project = _of_the_release(tmp_path, "transactional", processing)
+    with minicluster.start() as cluster:
+        stream = _stream(project, cluster.http, "transactional", processing)
+        _first_half(stream, project, former_environment, tmp_path / "log")
+        _update(project)
+        for file, changes in edits.items():
+            making.edit(project / file, changes)
+        making.make(project, installed[SPARK], "format")
+        _command(project, cluster.http, installed[SPARK], command)
+        _second_half(stream, project, installed[SPARK], tmp_path / "log")
+        found = stream.outcomes()
+    assert_exact(stream.context.job, found)
+    assert sum(stream.wanted().values()) > ROWS / 10
+
+
+def _first_half(stream: Stream, project: Path, environment: Path, log: Path) -> None:
+    proxy = stream.settings.proxy
+    _command(project, proxy, environment, "provision")
+    demo_tables.fill_reference(stream.context, stream.sample)
+    stream.send(ROWS)
+    _read_all(project, proxy, environment, log)
+
+
+def _update(project: Path) -> None:
+    cruft(project, "update", "--skip-apply-ask")
+    commit(project, "updated")
+
+
+def _second_half(stream: Stream, project: Path, environment: Path, log: Path) -> None:
+    """Send more rows, and those that close windows and sessions."""
+    stream.send(ROWS)
+    for row in stream.sample.closing(stream.context.job, stream.sent):
+        _read_all(project, stream.settings.proxy, environment, log)
+        stream.publish([row])
+    _read_all(project, stream.settings.proxy, environment, log)
 
 
 def _of_the_release(folder: Path, guarantee: str, processing: str) -> Path:
@@ -129,16 +209,18 @@ def _stream(project: Path, proxy: str, guarantee: str, processing: str) -> Strea
     return Stream(context, found.sample, no_session)
 
 
-def _command(project: Path, proxy: str, python: Path, *words: str) -> str:
-    return run_command(PACKAGE, proxy, project, *words, python=str(python))
+def _command(project: Path, proxy: str, environment: Path, *words: str) -> None:
+    """Run a command of the job. Raises JobError if it fails."""
+    run_command(PACKAGE, proxy, project, *words, python=str(environment / "bin" / "python"))
 
 
-def _read_all(project: Path, proxy: str, python: Path, log: Path) -> None:
-    """Run the job until it has read all rows; it ends in words, not by a kill."""
-    with running(PACKAGE, proxy, log, project, python=str(python)) as job:
+def _read_all(project: Path, proxy: str, environment: Path, log: Path) -> None:
+    """Run the job until it has read all rows; `drain` stops it."""
+    python = str(environment / "bin" / "python")
+    with running(PACKAGE, proxy, log, project, python=python) as job:
         try:
             _wait_started(job)
-            _command(project, proxy, python, "drain")
+            _command(project, proxy, environment, "drain")
         except JobError as error:
             raise AssertionError(job.tail(60)) from error
         assert job.wait() == 0, job.tail(60)
@@ -147,3 +229,4 @@ def _read_all(project: Path, proxy: str, python: Path, log: Path) -> None:
 def _wait_started(job: JobProcess) -> None:
     while not job.has_started():
         assert job.exit_code is None, job.tail(60)
+        time.sleep(0.3)
