@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from minicluster import testing as minicluster
 from tests.journeys import making
+from tests.journeys.usage import wait
 from tests.support.examples import PAIRS, example
 from tests.support.jvm import submit_args
 from tests.support.project import ROOT, make_static, user_config
@@ -26,6 +28,7 @@ from ytstream.job import JobContext
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.job_process import JobProcess, run_command, running
+from ytstream_tools.demo.job_sample import compared, counted
 from ytstream_tools.testing.job_stream import Stream, assert_exact
 
 pytestmark = [pytest.mark.spark, pytest.mark.journey]
@@ -111,7 +114,10 @@ LOOKUP = {
             'lookup(events, "auctions", on="auction")'
         ),
     },
-    "config/local.toml": {'reference = "': '[references]\nauctions = "'},
+    "config/local.toml": {
+        'reference = "//home/ytstream/job/reference"': "",
+        "[outputs]\n": '[references]\nauctions = "//home/ytstream/job/reference"\n\n[outputs]\n',
+    },
 }
 """The steps of docs/lookup.md."""
 TOTALS = {
@@ -127,6 +133,11 @@ TOTALS = {
     },
 }
 """The steps of docs/upgrading.md."""
+HOURLY = {
+    "import REJECTED, Column\n": "import REJECTED, Column, Hourly\n",
+    'STATIC = ("output",)': 'STATIC = {"output": Hourly(by="date_time")}',
+}
+"""Of docs/archives.md, for tables.py."""
 
 
 @pytest.mark.parametrize(
@@ -157,6 +168,55 @@ def test_a_job_takes_what_is_new_by_its_page(
         found = stream.outcomes()
     assert_exact(stream.context.job, found)
     assert sum(stream.wanted().values()) > ROWS / 10
+
+
+def test_a_table_for_each_batch_becomes_a_table_for_each_hour(
+    former_environment: Path,
+    installed: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each row stays in the table of its batch, or is in that of its hour."""
+    monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
+    project = _of_the_release(tmp_path, "transactional", STATIC)
+    log, environment = tmp_path / "log", installed[SPARK]
+    python = str(environment / "bin" / "python")
+    with minicluster.start() as cluster:
+        stream = _stream(project, cluster.http, "transactional", STATIC)
+        _first_half(stream, project, former_environment, log)
+        before = _rows_by_table(stream)
+        _update(project)
+        making.edit(project / "src/bids_stream/tables.py", HOURLY)
+        _command(project, cluster.http, environment, "check")
+        stream.send(ROWS)
+        with running(PACKAGE, cluster.http, log, project, python=python) as job:
+            wait(lambda: _rows_by_table(stream).total() == stream.wanted().total(), job)
+            _command(project, cluster.http, environment, "drain")
+            assert job.wait() == 0, job.tail(60)
+        after = _rows_by_table(stream)
+    assert {table for table, _ in before} < {table for table, _ in after}
+    assert before <= after
+    assert _rows(after) == stream.wanted()
+
+
+def _rows_by_table(stream: Stream) -> Counter[tuple[str, Any]]:
+    """Return the rows of a folder, each with the name of its table."""
+    client, folder = stream.client, stream.settings.output
+    columns = compared(stream.context.job, "output")
+    return Counter[tuple[str, Any]](
+        {
+            (str(name), row): times
+            for name in client.list(folder)
+            for row, times in counted(client.read_table(f"{folder}/{name}"), columns).items()
+        }
+    )
+
+
+def _rows(by_table: Counter[tuple[str, Any]]) -> Counter[Any]:
+    found = Counter[Any]()
+    for (_, row), times in by_table.items():
+        found[row] += times
+    return found
 
 
 def _first_half(stream: Stream, project: Path, environment: Path, log: Path) -> None:
