@@ -23,7 +23,7 @@ from ytstream.provisioning import job_objects
 from ytstream.recovery import completeness
 from ytstream.recovery.archive_rewrites import REWRITTEN
 from ytstream.recovery.archive_tables import SEALED
-from ytstream.schema.periods import group_of
+from ytstream.schema.periods import group_of, named
 
 DAYLONG = 24 * HOUR
 
@@ -199,6 +199,51 @@ def test_a_start_removes_what_no_row_names(driver: Driver) -> None:
     assert len(driver.staged()) == 1
     assert driver.seal(HOUR + 600) == ["00:00:00Z"]
     assert driver.rows() == [10]
+
+
+def test_pieces_that_a_lost_ledger_named_stay_and_are_named(
+    driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The rows of the open periods, and of a table whose list was fixed, are nowhere else."""
+    driver.batch(10)
+    driver.batch(20, HOUR + 1)
+    kept = driver.staged()
+    for _ in range(2):
+        keys = driver.client.select_rows(f"kind, number from [{driver.settings.ledger}]")
+        driver.client.delete_rows(driver.settings.ledger, [*keys])
+        driver.number = 1  # as `rewind` leaves it
+        driver.start()
+        assert driver.staged() == kept
+        assert f"{driver.settings.staging}/output/{kept[0].partition('/')[0]}: " in caplog.text
+        assert "1 piece of 2026-" in caplog.text
+        caplog.clear()
+    driver.batch(30)
+    driver.batch(40, happens=False)
+    driver.start()  # it can judge its own
+    assert {*kept} < {*driver.staged()}
+    assert len(driver.staged()) == len(kept) + 1
+    assert driver.seal(HOUR + 600) == ["00:00:00Z"]
+    assert driver.rows() == [30]
+    assert driver.staged() == kept
+
+
+def test_what_a_lost_ledger_named_can_be_added_by_hand(driver: Driver) -> None:
+    """As docs/archives.md says: by a merge, under a suffix that the job does not reach."""
+    driver.batch(10)
+    driver.batch(20)
+    (first, second) = (f"{driver.settings.staging}/output/{path}" for path in driver.staged())
+    keys = driver.client.select_rows(f"kind, number from [{driver.settings.ledger}]")
+    driver.client.delete_rows(driver.settings.ledger, [*keys])
+    driver.number = 1
+    driver.start()
+    table = f"{driver.settings.output}/{named(DAY, 900)}"
+    driver.client.run_merge([first, second], table, mode="ordered")
+    driver.client.remove(first.rpartition("/")[0], recursive=True)
+    driver.batch(30)
+    assert driver.seal(HOUR + 600) == ["00:00:00Z", "00:00:00Z-900"]
+    driver.batch(40)
+    assert driver.seal(2 * HOUR + 600) == ["00:00:00Z", "00:00:00Z-2", "00:00:00Z-900"]
+    assert sorted(driver.rows()) == sorted(driver.sent)
 
 
 def test_a_start_leaves_tables_of_micro_batches_that_wait(driver: Driver) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import cycle, product
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from minicluster.testing import Running
+from tests.support.archives import COLUMNS, DAY, HOUR, declared
 from tests.support.driver import EXACT, Driver
 from tests.support.helpers import (
     MIGRATED,
@@ -20,13 +22,18 @@ from tests.support.helpers import (
     refusal_code,
     sampled,
 )
+from ytstream import Hourly
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
+from ytstream.recovery import staging
+from ytstream.recovery.archive_tables import piece_name
 from ytstream.recovery.epoch import raise_epoch
 from ytstream.recovery.migration import rehearse_migrate
 from ytstream.recovery.repositioning import rehearse_rewind
+from ytstream.recovery.staging import StagedTable
 from ytstream.recovery.start import preview
+from ytstream.schema.periods import group_of, named
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 
@@ -101,6 +108,13 @@ def _twice(driver: Driver) -> list[str]:
             f"{output} then. One that was open is written once"
         ]
     return [f"rows that are read again are duplicated in {output}"]
+
+
+def _printed(said: str) -> list[str]:
+    """Return the rows of the `rewind` that a message tells to run."""
+    command = re.search(r"`rewind rows (.*?)`", said)
+    assert command is not None
+    return command[1].split()
 
 
 def _everything(driver: Driver) -> tuple[Any, ...]:
@@ -362,6 +376,66 @@ def test_rewind_is_the_way_out_for_a_recreated_queue(
     driver.rewind(to, *(named if to == "rows" else ()))
     row = {"earliest": 0, "latest": 9, "rows": 5}[to]
     assert _is_at(driver, dict.fromkeys(range(partitions), row))
+
+
+def test_a_queue_under_another_path_is_continued_where_the_job_was(driver_of: DriverOf) -> None:
+    """By the command that the start prints; `migrate` would read it from `start_from`."""
+    driver = driver_of("transactional")
+    driver.run(3)
+    (was,) = driver.settings.queues
+    now = f"{was}-moved"
+    client: Any = driver.client
+    client.unmount_table(was, sync=True)
+    client.move(was, now)
+    client.mount_table(now, sync=True)
+    driver.configure(queues=(now,))
+    job_objects.provision(driver.context)
+    said = refusal(lambda: driver.start(new_process=True))
+    driver.rewind("rows", *_printed(said))
+    driver.start(new_process=True)
+    driver.send(1)
+    driver.batch()
+    read = [(first, end) for queue, _, first, end in driver.read() if queue == now]
+    assert read == [(3, 4), (3, 4)]
+
+
+def test_a_rewind_behind_an_older_copy_of_the_ledger_forgets_no_batch(
+    driver_of: DriverOf,
+) -> None:
+    """The copy does not know the batches after it: their tables and pieces may hold rows."""
+    driver = driver_of("transactional")
+    driver.run(2)
+    client, path = driver.client, driver.settings.ledger
+    rows = [*client.select_rows(f"* from [{path}]")]
+    driver.run(2)
+    happened = StagedTable("output", driver.epoch.number, 1)
+    written = [*client.select_rows(f"kind, number from [{path}]")]
+    client.delete_rows(path, written)
+    client.insert_rows(path, rows)
+    said = refusal(lambda: driver.start(new_process=True))
+    driver.redeclare(static=("output",))
+    driver.rewind("rows", *_printed(said))
+    driver.redeclare(static=())
+    driver.run(1)
+    head = positions.read_head(path, client.select_rows)
+    assert head is not None
+    assert staging.forgotten(client, driver.settings, [happened], head.number) == {happened}
+    read = [(first, end) for _, _, first, end in driver.read()]
+    assert read == [(0, 2), (0, 2), (4, 5), (4, 5)]  # what the copy knows, and what came after
+
+
+def test_pieces_of_archives_are_named_where_a_lost_ledger_named_them(driver_of: DriverOf) -> None:
+    driver = driver_of("transactional")
+    driver.run(2)
+    _lose_ledger(driver)
+    archive = declared(driver.context, Hourly("date_time"), COLUMNS).job
+    driver.redeclare(static=archive.static)
+    folder = f"{driver.settings.staging}/output/{group_of(DAY, HOUR, 0).folder}"
+    driver.client.create("table", f"{folder}/{piece_name(1, 0)}", recursive=True)
+    said = f"{folder}: 1 piece of {named(DAY)} that the new ledger does not name"
+    assert said in refusal(lambda: driver.start(new_process=True))
+    assert any(said in line for line in rehearse_rewind(driver.context, "rows", []))
+    assert any(said in line for line in driver.rewind("rows"))
 
 
 def test_what_belongs_to_another_job_is_not_rewound(driver_of: DriverOf) -> None:

@@ -17,7 +17,6 @@ readers would renew a timeout (YTsaurus documentation, "Cypress: TTL").
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -38,7 +37,7 @@ from ..ledger.positions import read_head
 from ..log import say, warn
 from ..schema.periods import Archive, Group, Staged, grouped, named
 from ..schema.table_schema import table_schema
-from . import completeness
+from . import archive_pieces, completeness
 from .archive_rewrites import ArchiveRewrites
 from .completeness import COMPLETE_UNTIL
 from .epoch import Epoch
@@ -46,8 +45,6 @@ from .staging import NameTakenError
 
 SEALED = "ytstream_sealed"
 """The attribute of a table: what it was made of."""
-_PIECE = re.compile(r"(\d{8,})-(\d{10,})")
-"""The names of pieces: epoch and batch."""
 PERIOD_SECONDS = 15.0
 """How often to look whether a period is complete."""
 AT_ONCE = 20
@@ -128,10 +125,9 @@ class ArchiveTables:
         return states
 
     def settle(self) -> None:
-        """Before the query: remove the pieces that no row of the ledger names.
+        """Before the query: remove the pieces whose batches have not happened.
 
-        No older epoch can commit any more. Pieces of other columns or periods become tables of
-        their own.
+        Pieces of other columns or periods become tables of their own.
         """
         for output in self.context.job.archives:
             state, _ = self._read(output)
@@ -141,38 +137,13 @@ class ArchiveTables:
                 self.commit([archive_rows.state_row(output, state)], [])
             self.states[output] = state
             self._unfinished[output] = [*archive_rows.unfinished(self._tables(output))]
-            self._remove_orphans(output)
+            for line in archive_pieces.remove_orphans(self.context, output, self.epoch.number):
+                warn(line)
         self.rewrites.settle()
-
-    def _remove_orphans(self, output: str) -> None:
-        client, root = self.context.client, f"{self.context.settings.staging}/{output}"
-        try:
-            found = client.get(root)
-        except YtError as error:
-            if error.is_resolve_error():
-                return
-            raise
-        known = {one.piece.path for one in self.staged(output)}
-        folders = found if isinstance(found, Mapping) else {}
-        for folder, inside in folders.items():
-            if not isinstance(inside, Mapping):
-                continue  # a table of a micro-batch, from before the output was an archive
-            old = [str(name) for name in inside if self._is_older(str(name))]
-            orphans = [name for name in old if f"{root}/{folder}/{name}" not in known]
-            if len(orphans) == len(inside):
-                _remove(client, f"{root}/{folder}")
-            else:
-                for name in orphans:
-                    _remove(client, f"{root}/{folder}/{name}")
-
-    def _is_older(self, name: str) -> bool:
-        match = _PIECE.fullmatch(name)
-        return match is not None and int(match[1]) < self.epoch.number
 
     def staged(self, output: str) -> list[Staged]:
         """Return the pieces that wait, as the ledger names them."""
-        query = archive_rows.pieces_query(self.context.settings.ledger, output)
-        return [*map(archive_rows.piece_of, self.context.client.select_rows(query))]
+        return archive_pieces.staged(self.context, output)
 
     def _tables(self, output: str, begin: int | None = None) -> list[TableRow]:
         """Return the tables of an archive, or of one of its periods."""
@@ -375,8 +346,3 @@ def _transaction(
         with suppress(YtError, OSError):
             client.abort_transaction(transaction.transaction_id)
         raise
-
-
-def _remove(client: Client, path: str) -> None:
-    with suppress(YtError):  # an older driver still writes it: the next start tries again
-        client.remove(path, recursive=True, force=True)

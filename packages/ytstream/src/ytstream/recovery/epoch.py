@@ -28,6 +28,13 @@ _ATTEMPTS = 5
 """A conflict means that an older batch commits or has just committed; its next one will not."""
 _PAUSE_SECONDS = 0.2
 
+LOST_HEAD = (
+    "use `rewind rows`, which writes a new head where the consumer is: at most one micro-batch "
+    "behind, with an empty state. Restore the table only if you have it as it was after the last "
+    "batch: by an older copy the job writes the rows of all batches since then once more"
+)
+"""What to do about a ledger without a head, where the consumer knows where the job was."""
+
 
 def this_process() -> str:
     """Name this process for people; the last word makes the name unique."""
@@ -58,9 +65,10 @@ def raise_epoch(
     With ``connector`` a row for `status` says which one the process runs on.
 
     A process raises it freely once, while it holds the lock; later only from its own epoch. With
-    ``repair`` a damaged head is replaced by a new one that no start has used; a lost one had at
-    least the epoch and the number of ``least``. Raises SupersededError when another process has
-    raised it since, JobError when the head is gone, RestartableError when the cluster refuses.
+    ``repair`` a damaged head is replaced by a new one that no start has used. One that is lost, or
+    of an older copy, had at least the epoch and the number of ``least``. Raises SupersededError
+    when another process has raised it since, JobError when the head is gone, RestartableError when
+    the cluster refuses.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -69,9 +77,9 @@ def raise_epoch(
                 # Told by the owner: the reply to an earlier raise of our own may have been lost.
                 if mine.number and (found is None or found.owner != mine.owner):
                     raise superseded(found)
-                head = found or Head()
+                head = _beyond(found or Head(), least or Head())
                 if head.folder is None:
-                    head = _after_rows(path, transaction, _beyond(head, least or Head()))
+                    head = _after_rows(path, transaction, head)
                 raised = replace(head, epoch=head.epoch + 1, owner=mine.owner)
                 rows = [ledger_rows.head_row(raised)]
                 if connector:
@@ -113,8 +121,7 @@ def superseded(head: Head | None) -> JobError:
         return JobError(
             "the ledger has lost its head row while the job ran: something has deleted the row, or "
             "recreated the table; no other instance has written it",
-            "restore the row or the table; or use `rewind rows`, which writes a new head where the "
-            "consumer is: at most one micro-batch behind, with an empty state",
+            LOST_HEAD,
             code=ErrorCode.HEAD_LOST,
         )
     return SupersededError(

@@ -1,6 +1,6 @@
 """Whose ledger, consumer and checkpoint these are; checked before every start."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -9,7 +9,8 @@ from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import MARKER, Snapshot
-from . import output_ownership
+from . import archive_pieces, output_ownership
+from .epoch import LOST_HEAD
 
 _ANEW = "configure a new consumer, checkpoint, ledger and [outputs]"
 
@@ -62,18 +63,19 @@ def verify_ledger(context: JobContext, found: Snapshot) -> None:
     if is_nowhere(context, found):
         raise JobError(
             f"{said}; the consumer {settings.consumer} was recreated and does not know where",
-            "restore both; or use `rewind`, which writes a new head, with an empty state: "
-            "`earliest` reads all rows again, `latest` the next ones, `rows` all from those on "
-            "that you name",
+            "restore both as they were after the last batch; or use `rewind`, which writes a new "
+            "head, with an empty state: `earliest` reads all rows again, `latest` the next ones, "
+            "`rows` all from those on that you name" + _kept_pieces(context),
             code=ErrorCode.HEAD_LOST,
         )
     if is_lost(context, found):
-        raise JobError(
-            said,
-            "restore the table; or use `rewind rows`, which writes a new head where the consumer "
-            "is: at most one micro-batch behind, with an empty state",
-            code=ErrorCode.HEAD_LOST,
-        )
+        raise JobError(said, LOST_HEAD + _kept_pieces(context), code=ErrorCode.HEAD_LOST)
+
+
+def _kept_pieces(context: JobContext) -> str:
+    """Return what else to do where the ledger names rows of archives that are nowhere else."""
+    lines = [f"\n     {line}" for line in archive_pieces.left_behind(context)]
+    return "".join(lines)
 
 
 def verify_age(context: JobContext, found: Snapshot) -> None:
@@ -151,9 +153,34 @@ def verify_declaration(context: JobContext, head: Head) -> None:
     if gone := sorted({*head.queues} - {*context.settings.queues}):
         raise JobError(
             f"the job has read {', '.join(gone)}, which the configuration does not name any more",
-            "put it back, or run `migrate`, which leaves its further rows unread until it is back",
+            "put it back, or run `migrate`, which leaves its further rows unread until it is back"
+            + _if_moved(context, head, gone),
             code=ErrorCode.QUEUE_REMOVED,
         )
+
+
+def _if_moved(context: JobContext, head: Head, gone: Sequence[str]) -> str:
+    """Return what to do if a queue has only changed its path: the job would take it for a new one.
+
+    It has other rows than those of `start_from` to read, and only the ledger says which.
+    """
+    new = [path for path in context.settings.queues if path not in head.ids]
+    if not new:
+        return ""
+    names = {path: f"NEW-{path.rpartition('/')[2]}" for path in gone}
+    also = ", with the new path of each"
+    if len(new) == len(gone) == 1:
+        names, also = {gone[0]: new[0]}, ""
+    rows = [
+        f"{names[path]}:{partition}={row}"
+        for path in gone
+        for partition, row in sorted(head.ends.get(path, {}).items())
+    ]
+    return (
+        f"\n     {', '.join(new)} is a new queue to the job, which reads it from "
+        f"{context.settings.start_from}. If it is {', '.join(gone)} under another path, do not run "
+        f"`migrate`: `rewind rows {' '.join(rows)}`{also} continues where the job was"
+    )
 
 
 _AFTER_A_CRASH = {

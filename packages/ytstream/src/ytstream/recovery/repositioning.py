@@ -12,11 +12,12 @@ from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head, Move
-from ..ledger.offsets import Queue, Rows
+from ..ledger.offsets import Queue, Rows, ahead
 from ..ledger.positions import Snapshot
 from ..schema.periods import REJECT
 from ..text_table import counted
 from . import (
+    archive_pieces,
     emptied_totals,
     job_ownership,
     output_ownership,
@@ -51,7 +52,7 @@ def rewind(
     is moved.
     """
     found = _verified(context, to, rows, overwrite=overwrite, empty=empty)
-    least = _lost(context, found)
+    least = _at_least(context, found)
     mine = raise_epoch(context.settings.ledger, tablets, Epoch(), repair=True, least=least)
     # An older driver's batch may have committed until then.
     found = positions.read(context.client, context.settings)
@@ -145,11 +146,12 @@ def _told(moved: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[str]:
 
 
 def _consequences(context: JobContext, found: Snapshot, targets: Rows) -> list[str]:
-    """Return what happens to the state and to the outputs."""
+    """Return what happens to the state, to the outputs and to pieces of archives."""
     is_back = _is_back(found, _moved(found, targets))
     again = rewind_consequences.written_again(context) if is_back else []
     left = output_ownership.former(context, found.head or Head())
-    return [*rewind_consequences.of_state(context, found, targets), *again, *left]
+    pieces = archive_pieces.left_behind(context) if _has_forgotten(context, found) else []
+    return [*rewind_consequences.of_state(context, found, targets), *again, *left, *pieces]
 
 
 def _verify_named(context: JobContext, found: Snapshot, to: str, rows: Sequence[str]) -> None:
@@ -165,16 +167,34 @@ def _verify_named(context: JobContext, found: Snapshot, to: str, rows: Sequence[
         )
 
 
-def _lost(context: JobContext, found: Snapshot) -> Head:
-    """Return what a head that is lost was at least: the checkpoint has folders of its epochs.
+def _at_least(context: JobContext, found: Snapshot) -> Head:
+    """Return what a head that is lost, or newer than the ledger, was at least.
 
-    Names of static tables are made of epochs, so none may be used again. And a ledger whose first
-    row is not number 1 does not say that a batch before it has not happened.
+    The checkpoint has folders of its epochs, and names of static tables are made of epochs: none
+    may be used again. And a ledger whose rows are not numbered one after the other does not say
+    that a batch between them has not happened: see staging.forgotten().
     """
-    if not job_ownership.is_lost(context, found):
+    if not _has_forgotten(context, found):
         return Head()
     folders = spark_logs.numbers(context.client, context.settings.checkpoint)
-    return Head(epoch=max(folders, default=0), number=1)
+    number = found.head.number if found.head is not None else 0
+    return Head(epoch=max(folders, default=0), number=number + 1)
+
+
+def _has_forgotten(context: JobContext, found: Snapshot) -> bool:
+    """Return whether batches may have happened that the ledger does not know.
+
+    It is lost, or the consumer is in front of it: then it may be an older copy. Only static tables
+    ask for the latter.
+    """
+    head, job = found.begun, context.job
+    if head is None:
+        return job_ownership.is_lost(context, found)
+    return bool(job.archives or job.snapshots) and any(
+        ahead(queue, head.ends[queue.path])
+        for queue in found.queues
+        if queue.path in head.ends and queue.path not in found.renumbered
+    )
 
 
 def _stands(found: Snapshot) -> Rows:

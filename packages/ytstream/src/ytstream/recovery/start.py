@@ -272,7 +272,10 @@ def _of_the_consumer(
             for p in moved
         )
         rows = " ".join(f"{queue.path}:{p}={queue.consumed[p]}" for p in moved)
-        skip = f"to skip those rows: `rewind rows {rows}`"
+        skip = (
+            f"to skip those rows: `rewind rows {rows}`. If the ledger is an older copy, their "
+            "batches have happened, and only this writes nothing twice"
+        )
         # A queue that comes back may have been read under another guarantee than the head's.
         if is_exact and queue.path not in head.removed:
             back = [
@@ -282,7 +285,9 @@ def _of_the_consumer(
             ]
             raise JobError(
                 f"the consumer was moved forward on {queue.path}, {places}",
-                "\n     ".join([skip, "to read them move the consumer back:", *back]),
+                "\n     ".join(
+                    [skip, "to read them, if it is not, move the consumer back:", *back]
+                ),
                 code=ErrorCode.CONSUMER_MOVED,
             )
         yield (
