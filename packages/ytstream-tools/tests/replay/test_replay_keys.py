@@ -10,12 +10,17 @@ import pytest
 
 from tests.support.examples import TOTALS
 from tests.support.helpers import ContextOf, refusal
+from ytstream.commands import rewind
 from ytstream.job import JobContext
+from ytstream.recovery import repositioning
 from ytstream.recovery.lock import InstanceLock
 from ytstream.schema.columns import Column
 from ytstream.spark import session
 from ytstream_tools.commands import replay_rejected
 from ytstream_tools.replay import rejected_replay
+
+ENDS = ("", "-replay")
+"""Of the paths whose locks the job has: its own, and that of replays."""
 
 
 @pytest.fixture
@@ -60,3 +65,39 @@ def test_totals_need_no_choice_and_a_stopped_job(provisioned_of: ContextOf) -> N
         )
     finally:
         lock.release()
+
+
+@pytest.mark.parametrize("processing", [TOTALS, "map"])
+def test_a_replay_keeps_out_what_would_change_its_rows(
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch, processing: str
+) -> None:
+    """`rewind`, for its whole time; the job, where both would write the same keys."""
+    context = provisioned_of("transactional", processing, 1, rejects=True)
+    nothing: Any = None
+    locks = [InstanceLock(context.client, f"{context.settings.consumer}{end}") for end in ENDS]
+
+    def holders() -> list[bool]:
+        return [any(lock.holders()) for lock in locks]
+
+    monkeypatch.setattr(rejected_replay, "_replayed", lambda *_, **__: holders())
+    is_held: Any = rejected_replay.replay(nothing, context, nothing, print)
+    assert is_held == [processing == TOTALS, True]
+    assert holders() == [False, False]
+
+
+def test_a_rewind_is_kept_out_by_a_replay(
+    provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = provisioned_of("transactional", "map", 1, rejects=True)
+    done: list[Any] = []
+
+    def rewound(*_: Any, **__: Any) -> list[str]:
+        lock = InstanceLock(context.client, f"{context.settings.consumer}-replay")
+        done.extend(lock.holders())
+        return []
+
+    monkeypatch.setattr(session, "open_tablets", lambda _: None)
+    monkeypatch.setattr(repositioning, "rewind", rewound)
+    given = Namespace(to="earliest", rows=[], overwrite=False, totals=None, dry_run=False)
+    rewind.COMMAND.run(context, given)
+    assert len(done) == 1

@@ -46,7 +46,7 @@ COMMAND = Command(
     name="replay-rejected",
     help=(
         "Move rejected rows that transform.py now accepts into the outputs. The job can run, "
-        "unless it has totals in tables."
+        "unless it has totals in tables, MERGE or archives."
     ),
     run=_run,
     arguments=_arguments,

@@ -2,13 +2,14 @@
 
 The rows of one chunk go through REJECT, transform() and outputs() as they are now. What passes is
 written through SPYT's sink into a tablet transaction of the runtime's own, which deletes those rows
-from `rejected` and tells the ledger. So two replays at the same time, or one next to the running
-job, write no row twice. And a replay replaces no row: where the key is the position, as under
-`idempotent`, a rejected row stays if an output has a row there. That one may be of another queue,
-recreated under the same path, whose rows have the same positions (`rewind --overwrite`). Where an
-output has another key, nothing tells which of two rows is newer: the person who replays has to
-choose, or MERGE says it. Rows before which a `rewind` moves the job are the job's own to write:
-see reread.py.
+from `rejected` and tells the ledger. So a replay next to the running job writes no row twice. It
+keeps out a second replay and a `rewind` by a lock, and the job itself where its rows change.
+
+A replay replaces no row: where the key is the position, as under `idempotent`, a rejected row stays
+if an output has a row there. That one may be of another queue, recreated under the same path, whose
+rows have the same positions (`rewind --overwrite`). Where an output has another key, nothing tells
+which of two rows is newer: the person who replays has to choose, or MERGE says it. Rows before
+which a `rewind` moves the job are the job's own to write: see reread.py.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from ytstream.outputs.output_frames import computed
 from ytstream.outputs.row_json import INEXACT, is_inexact
 from ytstream.outputs.sink import write_outputs
 from ytstream.query.pipeline import Flow
-from ytstream.recovery.lock import InstanceLock
+from ytstream.recovery.lock import InstanceLock, alone, without_replays
 from ytstream.rejected import tagging
 from ytstream.schema.columns import key_of
 from ytstream.spark.source import INNER_POSITION
@@ -145,6 +146,30 @@ def replay(
     verify_job(context.job)
     verify_keys(context, replace=replace)
     verify_alone(context)
+    with _kept_apart(context):
+        return _replayed(spark, context, flow, say, remove_dropped=remove_dropped)
+
+
+@contextmanager
+def _kept_apart(context: JobContext) -> Iterator[None]:
+    """Keep out what would write the same rows, for as long as rows are replayed.
+
+    That is a `rewind`: what was read of the ledger would be wrong after it. And the job itself, if
+    its rows change: in an output with MERGE it may delete a key, in another table, while a replay
+    writes an older row of it. The cluster sees no conflict then.
+    """
+    with without_replays(context):
+        if not _is_exclusive(context.job):
+            yield
+            return
+        with alone(context, "`replay-rejected`"):
+            yield
+
+
+def _replayed(
+    spark: SparkSession, context: JobContext, flow: Flow, say: Callable[[str], None], *,
+    remove_dropped: bool,
+) -> str:  # fmt: skip
     tablets, counts = Tablets(jvm_of(spark), context.settings), _counts(remove_dropped)
     replaying = _Replay(spark, context, flow, archive_replay.read(context))
     readings, last, most = reread.read(context), (), CHUNK
@@ -270,11 +295,11 @@ def verify_keys(context: JobContext, *, replace: bool) -> None:
 def verify_alone(context: JobContext) -> None:
     """Raise JobError if the job runs and its rows change or add up: both would write the same keys.
 
-    The cluster refuses the later of two transactions that do: here a batch of the job.
+    The cluster refuses the later of two transactions that do: here a batch of the job. replay()
+    holds the lock, this says so before Spark's start.
     """
     holders = InstanceLock(context.client, context.settings.consumer).holders()
-    is_exclusive = context.job.totals or context.job.merge or context.job.archives
-    owner = next((owner for _, owner, _ in holders), "") if is_exclusive else ""
+    owner = next((owner for _, owner, _ in holders), "") if _is_exclusive(context.job) else ""
     if owner:
         raise JobError(
             f"the job runs ({owner}), and a replay changes the same rows or tables: one of them "
@@ -282,6 +307,10 @@ def verify_alone(context: JobContext) -> None:
             "`make stop`, then repeat this; nothing was changed",
             code=ErrorCode.ANOTHER_INSTANCE,
         )
+
+
+def _is_exclusive(job: Job) -> bool:
+    return bool(job.totals or job.merge or job.archives)
 
 
 def verify_job(job: Job) -> None:

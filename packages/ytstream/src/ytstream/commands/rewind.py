@@ -4,7 +4,7 @@ import argparse
 
 from ..job import JobContext
 from ..recovery import emptied_totals, positions_at_time, repositioning
-from ..recovery.lock import alone
+from ..recovery.lock import alone, without_replays
 from .command import Command
 
 
@@ -23,7 +23,7 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
         return
     from ..spark import jvm_process, session
 
-    with alone(context), jvm_process.explained_jvm():
+    with alone(context), without_replays(context), jvm_process.explained_jvm():
         tablets = session.open_tablets(context)
         print(*repositioning.rewind(context, tablets, to, rows, **options), sep="\n")
 

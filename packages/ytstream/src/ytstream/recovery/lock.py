@@ -38,12 +38,21 @@ class Holder:
     remedy: str = "stop it first (`make stop`, or SIGTERM); nothing was started"
 
 
+_REPLAY = Holder(
+    "`replay-rejected` or `rewind` is at work for this job",
+    "repeat this when it has ended; nothing was changed",
+)
+
+
 class InstanceLock:
     """Holds ``<consumer>.lock``, a child lock of the consumer's folder: no node is made for it."""
 
-    def __init__(self, client: Client, consumer: str, other: Holder = Holder()) -> None:
+    def __init__(
+        self, client: Client, consumer: str, other: Holder = Holder(), me: str = ""
+    ) -> None:
         self._client = client
         self._other = other
+        self._me = f"{me}{', ' if me else ''}{this_process()}"
         self._folder, _, name = consumer.rpartition("/")
         self._key = f"{name}.lock"
         self._transaction: str | None = None
@@ -155,7 +164,7 @@ class InstanceLock:
     def _begun(self) -> str:
         attributes = {
             "title": f"one instance of {self._folder}/{self._key}",
-            "job": this_process(),
+            "job": self._me,
             "process": this_one(),
         }
         return str(
@@ -192,16 +201,27 @@ def own_transaction(client: Client, consumer: str) -> str:
     )
 
 
-def alone(context: JobContext) -> AbstractContextManager[None]:
-    """Hold the lock that keeps other instances out. Raises JobError when one runs."""
-    return held(context, context.settings.consumer, Holder())
+def alone(context: JobContext, me: str = "") -> AbstractContextManager[None]:
+    """Hold the lock that keeps other instances out. Raises JobError when one runs.
+
+    ``me`` is what others are told of this process, if it does not run the job.
+    """
+    return held(context, context.settings.consumer, Holder(), me)
+
+
+def without_replays(context: JobContext) -> AbstractContextManager[None]:
+    """Hold the lock that keeps `rewind` and replays of rejected rows apart.
+
+    A replay may run next to the job, so the job's own lock cannot do that.
+    """
+    return held(context, f"{context.settings.consumer}-replay", _REPLAY)
 
 
 @contextmanager
-def held(context: JobContext, path: str, other: Holder) -> Iterator[None]:
+def held(context: JobContext, path: str, other: Holder, me: str = "") -> Iterator[None]:
     """Hold the lock of ``path``. Raises JobError when another process holds it and lives."""
     # A client of its own: its pings come from another thread.
-    lock = InstanceLock(connect(context.settings), path, other)
+    lock = InstanceLock(connect(context.settings), path, other, me)
     lock.acquire(warn)
     over = threading.Event()
 
