@@ -604,6 +604,7 @@ TOTALS: Sequence[Mutant] = (
 """What keeps totals in a table exact (`aggregate=` in tables.py)."""
 
 _SEALING = f"{_RUNTIME}/recovery/archive_tables.py"
+_PIECES = f"{_RUNTIME}/recovery/archive_pieces.py"
 _PERIODS = f"{_RUNTIME}/schema/periods.py"
 _ARCHIVES = f"{_RECOVERY}/test_archive_tables.py"
 ARCHIVES: Sequence[Mutant] = (
@@ -632,8 +633,21 @@ ARCHIVES: Sequence[Mutant] = (
     ),
     _mutant(
         "pieces that no row names stay",
-        Edit(_SEALING, "            self._remove_orphans(output)\n", ""),
+        Edit(
+            _PIECES,
+            "stay = [name for name, table in old.items() if table in forgotten]",
+            "stay = [*old]",
+        ),
         f"{_ARCHIVES}::test_a_start_removes_what_no_row_names",
+    ),
+    _mutant(
+        "pieces that a lost ledger named go",
+        Edit(
+            _PIECES,
+            "stay = [name for name, table in old.items() if table in forgotten]",
+            "stay = list[str]()",
+        ),
+        f"{_ARCHIVES}::test_pieces_that_a_lost_ledger_named_stay_and_are_named",
     ),
     _mutant(
         "rows of other columns go into one table",

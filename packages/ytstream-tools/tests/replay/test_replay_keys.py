@@ -99,5 +99,5 @@ def test_a_rewind_is_kept_out_by_a_replay(
     monkeypatch.setattr(session, "open_tablets", lambda _: None)
     monkeypatch.setattr(repositioning, "rewind", rewound)
     given = Namespace(to="earliest", rows=[], overwrite=False, totals=None, dry_run=False)
-    rewind.COMMAND.run(context, given)
+    rewind._run(context, given)
     assert len(done) == 1

@@ -1,7 +1,8 @@
-"""At least once: no row is lost; after a crash the rows of up to one micro-batch may repeat.
+"""At least once: no row is lost; each attempt that fails may leave rows of one micro-batch twice.
 
 Rows go to an ordered table in transactions of their own, and the ledger's head and the consumer
-move after them: a batch that was cut off is written again from its beginning.
+move after them: a batch that was cut off is written again from its beginning. One that fails at the
+same write each time, for instance of a second output, appends the first output's rows each time.
 """
 
 from collections.abc import Mapping, Sequence

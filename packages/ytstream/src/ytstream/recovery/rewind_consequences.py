@@ -12,6 +12,7 @@ from ..ledger.offsets import ByQueue, Rows
 from ..ledger.positions import Snapshot
 from ..schema.changes import Newest
 from ..schema.columns import key_of
+from ..text_table import duration
 from . import checkpoint_repair, spark_logs
 
 
@@ -81,12 +82,22 @@ def written_again(context: JobContext) -> list[str]:
 
 
 def _merged_again(context: JobContext) -> Iterator[str]:
-    """Yield which functions of MERGE get rows again: newest() makes the same table of them."""
+    """Yield what MERGE makes of rows that it gets again.
+
+    newest() makes the same table of them, as long as it remembers what was deleted.
+    """
     for name, rule in context.job.merge.items():
-        if not isinstance(rule, Newest):
+        path = context.settings.outputs[name]
+        if isinstance(rule, Newest) and rule.apply_as_deletes is not None:
+            kept = duration(context.settings.deleted_keep / 1000)
+            yield (
+                f"a key that was deleted more than {kept} ago (deleted_keep) is back in {path} if "
+                "an older row of it is read again, until its delete is read again"
+            )
+        elif not isinstance(rule, Newest):
             yield (
                 f"MERGE[{name!r}] gets what is read again once more: a function that counts rows "
-                f"counts them again in {context.settings.outputs[name]}"
+                f"counts them again in {path}"
             )
 
 
