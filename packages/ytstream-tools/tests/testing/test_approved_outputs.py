@@ -36,7 +36,7 @@ def test_what_the_job_computes_is_what_plain_python_expects(
     assert {*made} == {"output", "rejected"}
     # A preview has the same rows sooner.
     columns = compared(context.job)
-    with static_deduplication(spark):
+    with static_deduplication():
         at_once = unstreamed_outputs_of(spark, context, taken, sample.reference)
     assert counted(at_once["output"], columns) == counted(made["output"], columns)
     for name, found in made.items():

@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import ytstream
-from tests.support.helpers import ContextOf
+from tests.support.helpers import ContextOf, unconnected
 from tests.support.jvm import OPTIONS, submit_args
 from ytstream.commands import run as run_command
 from ytstream.errors import JobError
@@ -98,6 +98,25 @@ def test_a_spark_that_hangs_is_given_up_and_said(
         time.sleep(0.01)
 
 
+@pytest.mark.parametrize("java", [session.QUICK, spark_conf.COLLECTOR])
+@pytest.mark.parametrize("is_own", [True, False], ids=["own", "of spark-submit"])
+def test_a_person_who_waits_does_not_wait_for_the_end(
+    monkeypatch: pytest.MonkeyPatch, java: str, is_own: bool
+) -> None:
+    """A session for a few rows leaves its JVM to itself. All others close, also on a cluster."""
+    jvm = subprocess.Popen(["sleep", "60"])
+    closing = _Closing(0.0)
+    monkeypatch.setattr(jvm_process, "_process", lambda: jvm if is_own else None)
+    monkeypatch.setattr(session, "open_session", lambda context, java: closing)
+    with session.opened(unconnected("transactional"), java):
+        pass
+    is_left = java == session.QUICK and is_own
+    assert closing.is_closed == (not is_left)
+    if is_left:
+        assert jvm.wait() == -signal.SIGTERM
+    jvm.kill()
+
+
 def test_ctrl_c_ends_the_jvm_and_is_all_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     jvm = subprocess.Popen(["sleep", "60"])
     monkeypatch.setattr(jvm_process, "_process", lambda: jvm)
@@ -126,10 +145,11 @@ class _Closing:
     """A session that takes so long to stop, or until ``over``."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.over = seconds, threading.Event()
+        self.seconds, self.over, self.is_closed = seconds, threading.Event(), False
 
     def stop(self) -> None:
         self.over.wait(self.seconds)
+        self.is_closed = True
 
 
 @pytest.mark.thorough

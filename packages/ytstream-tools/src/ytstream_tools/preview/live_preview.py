@@ -58,7 +58,7 @@ def _outputs(
     """
     if context.job.processing != _NEEDS_STREAM:
         try:
-            with quick_session.static_deduplication(spark):
+            with quick_session.static_deduplication():
                 return unstreamed_outputs_of(
                     spark, context, taken, sample.reference, sample.references
                 )

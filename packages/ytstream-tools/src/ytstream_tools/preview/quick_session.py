@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -40,12 +41,16 @@ def context_of(job: Job) -> JobContext:
 
 
 @contextmanager
-def static_deduplication(spark: SparkSession) -> Iterator[None]:
+def static_deduplication() -> Iterator[None]:
     """Let dropDuplicatesWithinWatermark() take rows that are not a stream, which Spark does not.
 
     In one micro-batch it keeps one row of each key, as dropDuplicates() does.
     """
-    frames: Any = type(spark.range(0))
+    # Of Spark 4, which has another class for Spark Connect. A frame of the session's would tell,
+    # and costs a person who waits half a second.
+    frames: Any = DataFrame
+    with suppress(ImportError):
+        frames = import_module("pyspark.sql.classic.dataframe").DataFrame
     of_streams = frames.dropDuplicatesWithinWatermark
 
     def drop(rows: DataFrame, subset: list[str] | None = None) -> Any:

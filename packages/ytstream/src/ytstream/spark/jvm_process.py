@@ -164,6 +164,19 @@ def within(seconds: float, call: Callable[[], object], name: str = CLOSING) -> b
     return not thread.is_alive()
 
 
+def told_to_end() -> bool:
+    """Let this process's JVM end on its own; return whether it has one.
+
+    To close Spark first takes a second. The JVM removes its files (Spark's ShutdownHookManager),
+    and nobody waits for that.
+    """
+    if (process := _process()) is None:
+        return False
+    _expect_end()
+    process.terminate()
+    return True
+
+
 def leave_if_hung(code: int) -> None:
     """End this process and the JVM with ``code`` if Spark still has not closed.
 

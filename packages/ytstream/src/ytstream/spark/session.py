@@ -103,7 +103,8 @@ def opened(context: JobContext, java: str = spark_conf.COLLECTOR) -> Iterator[Sp
         with ended_by_interrupt(), explained_spark():
             yield spark
     finally:
-        close(spark)
+        if java != QUICK or not jvm_process.told_to_end():
+            close(spark)
 
 
 def close(spark: SparkSession, beside: Executor | None = None) -> None:
