@@ -19,8 +19,10 @@ from tests.support.static_outputs import static
 from tests.support.status_steps import without_times
 from ytstream import REJECTED as REJECTED_COLUMNS
 from ytstream import Column, Hourly, days, minutes
+from ytstream.cluster.timestamps import unix_seconds
 from ytstream.declaration.validation import verify
-from ytstream.ledger import archive_rows
+from ytstream.ledger import archive_rows, batch_commit
+from ytstream.outputs import archives
 from ytstream.provisioning import job_objects
 from ytstream.query import pipeline
 from ytstream.recovery.archive_tables import PERIOD_SECONDS
@@ -223,6 +225,32 @@ def test_a_batch_or_a_table_that_is_cut_off(
     names = [*tables(stream)]
     assert [name.endswith("Z") for name in names].count(False) >= 2
     assert staged(stream) == []
+
+
+@pytest.mark.spark
+@pytest.mark.thorough  # test_former_attempt.py has what is removed
+def test_a_row_that_only_the_first_attempt_rejects(
+    stream_of: StreamOf, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock decides whether it is ahead, and the first attempt has written it by then."""
+    stream = archived(stream_of("at_least_once", "map"))
+    adopt(spark, stream.context)
+    send(stream, -3, 0)
+
+    def died(*_: Any, **__: Any) -> None:
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(archives, "unix_seconds", lambda time: unix_seconds(time) - 3 * HOUR)
+        patch.setattr(batch_commit, "close_batch", died)
+        with suppress(Exception), stream.running() as query:
+            wait(drained(stream.context), query)
+    assert rejected(stream) == {"archive: ahead of the clock": 1}
+    stream = replace(stream, epoch=Epoch(), _is_ready=False)
+    with stream.running() as query:
+        wait(drained(stream.context), query)
+    assert not rejected(stream)
+    verify_exact(stream)
 
 
 def close(stream: Stream) -> None:

@@ -48,8 +48,11 @@ def close_batch(
     path: str,
     head: Head,
     done: BatchRow,
+    also: Callable[[Transaction], None] = lambda _: None,
 ) -> None:
     """Write the head and move the consumer there, once the outputs of a batch are written.
+
+    ``also`` is what else the transaction does.
 
     SPYT in an older driver moves the consumer without a fence. That may conflict with this
     transaction, which has written nothing then: it is repeated, and the outputs are not. Raises
@@ -60,6 +63,7 @@ def close_batch(
             with tablets.transaction() as own:
                 verify(own.select)
                 write_head(own, path, head, done)
+                also(own)
                 for queue, partitions in done.ranges.items():
                     ends = {partition: end for partition, (_, end) in partitions.items()}
                     own.advance_all(consumer, queue, ends)

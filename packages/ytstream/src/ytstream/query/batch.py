@@ -58,6 +58,7 @@ from ..outputs.static_outputs import StaticTables
 from ..outputs.tablet_overflow import TabletOverflow, explained
 from ..recovery import spark_logs
 from ..recovery.epoch import Epoch, verify_epoch
+from ..rejected import former_attempt
 from ..rejected.kept_late_rows import KeptLateRows, LateRowsReader
 from ..rejected.late_rows import LateRows, late_rows
 from ..rejected.limit import SkippedRows, rejected, verify_late_limit, verify_limit, warned
@@ -462,8 +463,14 @@ class Batch:
             consumer = self.context.settings.consumer
             # The outputs took their time.
             verify = partial(self._verified_head, number=number)
-            batch_commit.close_batch(self.tablets, verify, consumer, path, after, done)
+            also = partial(self._remove_former, batch, verified.planned)
+            batch_commit.close_batch(self.tablets, verify, consumer, path, after, done, also)
         return BatchReport(after, done, skipped.reasons)
+
+    def _remove_former(self, batch: MicroBatch, planned: Ranges, transaction: Transaction) -> None:
+        """Remove what a former attempt has rejected for an archive, and this one has not."""
+        if self.archives is not None:
+            former_attempt.remove(self.context, transaction, planned, batch.started)
 
     def _looked_up(self, number: int) -> Mapping[str, LookedUp]:
         if self.references is None or not self.context.job.references:
