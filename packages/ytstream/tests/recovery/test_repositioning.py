@@ -431,8 +431,9 @@ def test_pieces_of_archives_are_named_where_a_lost_ledger_named_them(driver_of: 
     archive = declared(driver.context, Hourly("date_time"), COLUMNS).job
     driver.redeclare(static=archive.static)
     folder = f"{driver.settings.staging}/output/{group_of(DAY, HOUR, 0).folder}"
-    driver.client.create("table", f"{folder}/{piece_name(1, 0)}", recursive=True)
-    said = f"{folder}: 1 piece of {named(DAY)} that the new ledger does not name"
+    piece = piece_name(1, 0)
+    driver.client.create("table", f"{folder}/{piece}", recursive=True)
+    said = f"{folder}: 1 piece of {named(DAY)} up to {piece} that the new ledger does not name"
     assert said in refusal(lambda: driver.start(new_process=True))
     assert any(said in line for line in rehearse_rewind(driver.context, "rows", []))
     assert any(said in line for line in driver.rewind("rows"))

@@ -1,8 +1,8 @@
 """Archives: what a micro-batch writes for the tables of periods.
 
 All pieces of a batch are made under one master transaction, which commits before the batch's row of
-the ledger names them. Pieces that no row names are removed by the next start. The supervisor's
-thread makes tables of them: recovery/archive_tables.py.
+the ledger names them. The next start removes those of a batch that has not happened. The thread of
+the supervisor makes tables of them: recovery/archive_tables.py.
 """
 
 from __future__ import annotations

@@ -48,9 +48,9 @@ class PieceFolder:
         }
 
     def told(self, names: Collection[str]) -> str:
-        """Return where these pieces are, and to which period their rows belong."""
+        """Return where these pieces are, to which period they belong, and which is the newest."""
         period = named(group_in(self.path.rpartition("/")[2]).begin)
-        return f"{self.path}: {counted(len(names), 'piece')} of {period}"
+        return f"{self.path}: {counted(len(names), 'piece')} of {period} up to {max(names)}"
 
 
 def staged(context: JobContext, output: str) -> list[Staged]:
