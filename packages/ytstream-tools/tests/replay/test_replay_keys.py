@@ -71,18 +71,21 @@ def test_totals_need_no_choice_and_a_stopped_job(provisioned_of: ContextOf) -> N
 def test_a_replay_keeps_out_what_would_change_its_rows(
     provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch, processing: str
 ) -> None:
-    """`rewind`, for its whole time; the job, where both would write the same keys."""
+    """`rewind`, for its whole time; the job, where both would write the same keys. It says so."""
     context = provisioned_of("transactional", processing, 1, rejects=True)
     nothing: Any = None
     locks = [InstanceLock(context.client, f"{context.settings.consumer}{end}") for end in ENDS]
 
-    def holders() -> list[bool]:
-        return [any(lock.holders()) for lock in locks]
+    def owners() -> list[list[str]]:
+        return [[owner for _, owner, _ in lock.holders()] for lock in locks]
 
-    monkeypatch.setattr(rejected_replay, "_replayed", lambda *_, **__: holders())
-    is_held: Any = rejected_replay.replay(nothing, context, nothing, print)
-    assert is_held == [processing == TOTALS, True]
-    assert holders() == [False, False]
+    monkeypatch.setattr(rejected_replay, "_replayed", lambda *_, **__: owners())
+    found: Any = rejected_replay.replay(nothing, context, nothing, print)
+    of_the_job, of_replays = found
+    assert bool(of_the_job) == (processing == TOTALS)
+    assert all(owner.startswith("`replay-rejected`, process ") for owner in of_the_job)
+    assert len(of_replays) == 1
+    assert owners() == [[], []]
 
 
 def test_a_rewind_is_kept_out_by_a_replay(
