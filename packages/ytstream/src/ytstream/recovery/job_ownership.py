@@ -180,6 +180,7 @@ def _if_moved(context: JobContext, head: Head, gone: Sequence[str]) -> str:
         f"\n     {', '.join(new)} is a new queue to the job, which reads it from "
         f"{context.settings.start_from}. If it is {', '.join(gone)} under another path, do not run "
         f"`migrate`: `rewind rows {' '.join(rows)}`{also} continues where the job was"
+        + (", with an empty state" if context.job.kind.is_stateful else "")
     )
 
 
