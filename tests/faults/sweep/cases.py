@@ -58,6 +58,8 @@ MAY_END: Mapping[str, ErrorCode] = {ALTERED: ErrorCode.NOT_PROVISIONED}
 lacks. Once a person has corrected tables.py, the next driver goes on."""
 LATE = ("late-before-raise", "late-raised", "late-in-start", "late-begun", "late-first-batch")
 """When a commit whose connection broke is applied, in the life after it."""
+_LATE_ROWS = tuple(moment for moment in LATE if moment != "late-in-start")
+"""Of rows outside a transaction: the writer sends them again, so no start follows."""
 THEN = "+"
 
 FAULTS: Mapping[str, str] = {
@@ -263,13 +265,14 @@ def _living(variant: Variant, point: Mapping[str, Any]) -> Iterator[str]:
         yield from (GONE, CLOCK)
     if place == "middle" and is_write and point["object"] in ("output", committed):
         yield from (*OF_CLUSTER, *OF_TABLE)
-    # Without a transaction, rows that a task commits late come between those of the next driver.
+    # Without a transaction, nothing fences rows that a task has committed.
     is_of_rows = variant.guarantee != "transactional" and point["object"] == "output"
     if point["method"] in COMMITS and (point["object"] == committed or is_of_rows):
         if variant.is_listing:  # has no epoch: before the next start, or once it has read all
             yield from (LATE[0], LATE[-1]) if place == "middle" else ()
         else:
-            yield from LATE if place == "middle" else LATE[:1]
+            moments = _LATE_ROWS if is_of_rows else LATE
+            yield from moments if place == "middle" else LATE[:1]
 
 
 def _committed(variant: Variant) -> str:
