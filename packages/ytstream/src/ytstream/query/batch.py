@@ -36,7 +36,7 @@ from ..connector.tablet_transactions import Tablets, Transaction
 from ..errors import JobError, OutageError, RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
-from ..ledger import batch_commit, ledger_rows, positions
+from ..ledger import batch_commit, ledger_rows, positions, steady_time
 from ..ledger.batch_row_ranges import Ranges, ranges
 from ..ledger.ledger_rows import (
     BatchRow,
@@ -269,7 +269,7 @@ class Batch:
         return BatchTimes(max(0, work - write), write, verified.milliseconds, commit)
 
     def _handed_over(self, rows: DataFrame, number: int) -> MicroBatch:
-        started = datetime.now(UTC)
+        started = steady_time.now()
         plan, ends = planned_by(self._started, number)
         transaction = self._spyts(number)
         return MicroBatch(number, self._name(number), rows, plan, ends, transaction, started)

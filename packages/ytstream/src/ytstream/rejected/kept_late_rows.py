@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
@@ -27,6 +26,7 @@ from ..connector.tablet_transactions import Tablets
 from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import LATE, REJECTED, JobContext
+from ..ledger import steady_time
 from ..ledger.batch_row_ranges import Ranges
 from ..outputs.row_json import TIME
 from ..outputs.sink import write
@@ -55,7 +55,7 @@ class KeptLateRows:
     def write(self, context: JobContext, tablets: Tablets, number: int) -> None:
         """Write them into their output, in the batch's transaction if it has one."""
         rows = self.rows.drop(_DROPS, _NEWEST)
-        rows = rows.withColumn("time", F.lit(datetime.now(UTC)))
+        rows = rows.withColumn("time", F.lit(steady_time.now()))
         write(rows, REJECTED, context, tablets.java, number)
 
     def free(self) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column as Expression
@@ -22,6 +21,7 @@ from ..connector.tablet_transactions import Tablets
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
+from ..ledger import steady_time
 from ..outputs.archives import REASONS, Skipped
 from ..outputs.output_frames import OutputFrames
 from ..outputs.sink import write
@@ -49,7 +49,7 @@ class OutsideRows:
         """Write them, in the batch's transaction if it has one. Raises JobError where it cannot."""
         for output, one in skipped.items():
             found = self._rejected(rows, execution, output, one)
-            found = found.withColumn("time", F.lit(datetime.now(UTC)))
+            found = found.withColumn("time", F.lit(steady_time.now()))
             write(found, REJECTED, self.context, self.tablets.java, number)
 
     def _rejected(

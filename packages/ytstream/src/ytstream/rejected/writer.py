@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column as Expression
@@ -29,6 +28,7 @@ from ..connector.tablet_transactions import Tablets, Transaction
 from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
+from ..ledger import steady_time
 from ..ledger.batch_row_ranges import Ranges
 from ..outputs.sink import write
 from . import collected, tagging
@@ -69,7 +69,7 @@ class RejectedRowsWriter:
         if found is None:
             return self._read_again(rows, execution, batch, counts, planned)
         settings, columns = self.context.settings, self.context.job.output_columns
-        values = collected.values(found, columns[REJECTED], datetime.now(UTC))
+        values = collected.values(found, columns[REJECTED], steady_time.now())
         begun = self.tablets.transaction() if transaction is None else nullcontext(transaction)
         with begun as into:
             into.insert(settings.outputs[REJECTED], columns[REJECTED], values)
@@ -114,7 +114,7 @@ class RejectedRowsWriter:
         if not self._columns:
             queues = len(self.context.settings.queues)
             self._columns = tagging.columns(tagged.schema, self.context.job, queues)
-        return tagging.frame(tagged, self._columns, datetime.now(UTC))
+        return tagging.frame(tagged, self._columns, steady_time.now())
 
 
 def _tagging(execution: Any) -> Node:
