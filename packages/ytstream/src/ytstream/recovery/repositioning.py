@@ -177,7 +177,7 @@ def _at_least(context: JobContext, found: Snapshot) -> Head:
     if not _has_forgotten(context, found):
         return Head()
     folders = spark_logs.numbers(context.client, context.settings.checkpoint)
-    number = found.head.number if found.head is not None else 0
+    number = found.begun.number if found.begun is not None else 0
     return Head(epoch=max(folders, default=0), number=number + 1)
 
 
