@@ -99,6 +99,8 @@ RAN = {
     "::test_the_link_can_be_switched_back_by_hand",
     r"export YT_PROXY=127\.0\.0\.1:18080|yt insert-rows //home/shop/orders .*": f"{START}"
     "::test_a_queue_of_a_minicluster_gets_the_rows_of_the_page",
+    r"yt select-rows 'o\.tablet_index, .*": "tests/template/test_deploy.py"
+    "::test_the_query_finds_rows_that_are_in_both_outputs",
     r"\. \.venv/bin/activate|sleep 10|python -c 'import time.*|print\(dumps\(.*"
     r"|yt --proxy 127\.0\.0\.1:18080 (insert|select)-rows .*": f"{README}"
     "::test_its_commands_fill_the_queue_of_a_minicluster",

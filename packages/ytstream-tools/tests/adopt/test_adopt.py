@@ -239,6 +239,32 @@ def test_a_key_may_repeat_where_the_job_drops_repeats(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", [ti.Int64, ti.Utf8], ids=["int64", "utf8"])
+def test_rows_without_an_id_are_not_one_row(tmp_path: Path, kind: Any) -> None:
+    """For Spark, null is a value like others: of all rows without an id one would pass."""
+    columns = [
+        replace(column, type=kind, required=False) if column.name == "id" else column
+        for column in ORDERS
+    ]
+    rows = [
+        {
+            **row,
+            "cents": 100 + n % 4,
+            "id": None if n % 20 == 5 else n if kind == ti.Int64 else f"o{n}",
+        }
+        for n, row in enumerate(_orders(40))
+    ]
+    project = generate(tmp_path, processing="deduplicate")
+    said = _adopt(project, SourceRows("orders", columns, [], rows), _job("deduplicate"))
+    _lint(project)
+    assert "proposal: key id: 38 different values in 38 of 40 rows" in said
+    text = (project / "src/bids_stream/transform.py").read_text()
+    assert 'F.coalesce(F.col("`id`").cast("string"), F.expr("uuid()"))' in text
+    assert 'dropDuplicatesWithinWatermark(["identity"])' in text
+    assert 'unique=("id",)' in (project / "sample/rows.py").read_text()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("processing", ["map", "aggregate", "join", "window", "deduplicate"])
 def test_no_proposal_rejects_a_row_of_the_sample_or_tests_a_required_column(
     tmp_path: Path, processing: str

@@ -34,6 +34,8 @@ _LENGTHS = {
 """Lengths that people choose, in seconds, and how Spark writes them."""
 _WINDOWS = 20
 """At most so many windows in the sample."""
+_NAMED = 10
+"""Of so many rows, a column that names rows may have no value in one."""
 _GROUP = 3
 """Rows of one group, at least, on the average."""
 _MADE = ("rows", "window_start", "window_end")
@@ -150,8 +152,12 @@ def of(columns: Sequence[Column], rows: Sequence[Row]) -> Proposals:
     ]
     keys = [one for one in named if type_name(one.column.type) in _ROW_KEYS]
     unique = [one for one in keys if one.values == len(rows) > 1]
-    # Rows may be duplicated: the job may be there to drop them.
-    likely = [one for one in keys if one.rows == len(rows) and one.values * 2 > len(rows)]
+    # Rows may be duplicated: the job may be there to drop them. A few may have no value.
+    likely = [
+        one
+        for one in keys
+        if one.rows * _NAMED >= len(rows) * (_NAMED - 1) and one.values * 2 > len(rows)
+    ]
     key = max(likely, key=lambda one: one.values, default=None)
     possible = [one for one in named if one.values and one.column.name.lower() not in _MADE]
     few = [one for one in possible if 2 <= one.values <= max(len(rows) // _GROUP, 2)]

@@ -78,6 +78,12 @@ def transform({frames}) -> DataFrame:
 {body}
 '''
 
+_NAMELESS = """
+
+    A row without a value cannot be told from another one: it passes, under an id of its own, and
+    the log of each batch counts it (``observe``).
+    """
+
 _ROWS = '''"""YOURS. Sample rows that `make adopt` has saved in rows.yson.
 
 They are from {origin}.
@@ -193,7 +199,8 @@ class Starter:
             return f"the logic of the type {self.job.processing} is yours to write"
         return "no column of the rows looks like " + {
             "window": "an event time",
-            "deduplicate": "an event time, or none has values that name a row",
+            "deduplicate": "an event time, or none names a row: nine rows of ten have a value, and "
+            "more than half of the values differ",
             "aggregate": "a group",
             "merge": "an event time and another one like a key",
             "join": "the key of a reference table",
@@ -447,19 +454,35 @@ class Starter:
         assert named is not None
         key = named.column
         names = ", ".join(_quoted(column.name) for column in self.passing)
-        body = (
-            f"return (\n    events{self._with_time(times)}"
+        identity = _quoted(key.name if key.required else self._identity)
+        dropped = (
             f".withWatermark({self._time_name(times)}, LATENESS)\n"
-            f"    .dropDuplicatesWithinWatermark([{_quoted(key.name)}])\n    .select({names})\n)"
+            f"    .dropDuplicatesWithinWatermark([{identity}])\n    .select({names})\n)"
         )
+        body = f"return (\n    events{self._with_time(times)}{dropped}"
+        if not key.required:
+            value = f"F.col({_quoted(f'`{key.name}`')})"
+            body = (
+                f"nameless = F.count(F.when({value}.isNull(), 1))"
+                f".alias({_quoted(f'without {_plain(key.name)}')})\n"
+                f'identity = F.coalesce({value}.cast("string"), F.expr("uuid()"))\n'
+                'return (\n    events.observe("passed", nameless)\n'
+                f"    .withColumn({identity}, identity)\n    {self._with_time(times)}{dropped}"
+            )
         return _TRANSFORM.format(
             imports="",
             constants=f"\n{self._hints()}\n\n" + self._watermark(times),
             reject=self._rejected(times),
             frames=_EVENTS,
-            doc=f"One row per {_short(key.name)}.",
+            doc=f"One row per {_short(key.name)}." + ("" if key.required else _NAMELESS),
             body=_indented(body),
         )
+
+    @property
+    def _identity(self) -> str:
+        """A name that no column of the queue has."""
+        taken = {column.name.lower() for column in self.source.columns}
+        return next(name for name in ("identity", "row_identity", "own_id") if name not in taken)
 
     def _aggregate(self) -> str:
         group = self._grouping
