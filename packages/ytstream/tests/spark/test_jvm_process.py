@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import subprocess
@@ -112,6 +113,8 @@ def test_a_person_who_waits_does_not_wait_for_the_end(
         pass
     is_left = java == session.QUICK and is_own
     assert closing.is_closed == (not is_left)
+    assert (gc.get_freeze_count() > 0) == is_left
+    gc.unfreeze()
     if is_left:
         assert jvm.wait() == -signal.SIGTERM
     jvm.kill()
