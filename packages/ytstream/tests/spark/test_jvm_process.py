@@ -120,6 +120,20 @@ def test_a_person_who_waits_does_not_wait_for_the_end(
     jvm.kill()
 
 
+@pytest.mark.parametrize("java", [session.QUICK, spark_conf.COLLECTOR])
+def test_the_jvm_that_prints_the_command_is_quick_too(
+    monkeypatch: pytest.MonkeyPatch, java: str
+) -> None:
+    """It needs SPYT's agent, which SPYT gives it only if the variable is not set."""
+    own = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+    monkeypatch.setattr(os, "environ", own)
+    session._prepare_local_environment(unconnected("transactional").settings, java)
+    given = own.get("SPARK_LAUNCHER_OPTS", "")
+    assert (session.QUICK in given) == (java == session.QUICK)
+    agents = [word.removeprefix("-javaagent:") for word in given.split() if "spyt-patch" in word]
+    assert [Path(agent).is_file() for agent in agents] == [True] * (java == session.QUICK)
+
+
 def test_ctrl_c_ends_the_jvm_and_is_all_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     jvm = subprocess.Popen(["sleep", "60"])
     monkeypatch.setattr(jvm_process, "_process", lambda: jvm)

@@ -225,6 +225,12 @@ def _prepare_local_environment(settings: Settings, java: str = spark_conf.COLLEC
         "YT_TOKEN": given,
         "YT_SECURE_VAULT_YT_TOKEN": given,
     }
+    if java == QUICK:
+        # spark-class starts a JVM that prints the command of the other one. SPYT's spark-env.sh
+        # gives it the agent, unless the variable is set.
+        agents = Path(spyt.origin).parent.glob("jars/common/*spyt-patch-agent*.jar")
+        launcher = " ".join((*(f"-javaagent:{plain(agent)}" for agent in agents), QUICK))
+        ours["SPARK_LAUNCHER_OPTS"] = launcher
     if name := os_user.missing_name():
         ours["SPARK_USER"] = name
         java = f"{java} {os_user.java_options(name)}"
