@@ -46,6 +46,7 @@ def _file(folder: Path) -> Path:
     return file
 
 
+@pytest.mark.thorough
 def test_a_cluster_is_named_only_if_it_is_asked(tmp_path: Path) -> None:
     project = generate(tmp_path, yt_proxy="nowhere.invalid")
 

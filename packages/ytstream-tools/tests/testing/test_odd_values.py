@@ -33,6 +33,7 @@ def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
+@pytest.mark.thorough
 def test_events_without_an_id_all_pass_and_repeats_of_one_with_an_id_do_not(
     stream_of: StreamOf, tmp_path: Path
 ) -> None:

@@ -111,6 +111,7 @@ def _column(stream: Stream, output: str, column: str) -> dict[str, Any]:
     return {row["id"]: row[column] for row in rows}
 
 
+@pytest.mark.thorough
 def test_a_unit_test_gets_what_a_job_gets(context: JobContext, spark: SparkSession) -> None:
     frames = output_frames(spark, context, ROWS)
     found = {name: output_rows(context, frames[name], name) for name in ("output", "numbers")}

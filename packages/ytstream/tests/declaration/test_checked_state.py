@@ -176,6 +176,7 @@ def replace_function(stream: Stream, monkeypatch: pytest.MonkeyPatch, body: str)
     monkeypatch.setitem(users, "sessions", made["sessions"])
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("mistake", sampled([(name,) for name in MISTAKES], SHOWN))
 def test_a_mistake_in_the_state_function_is_one_message(

@@ -143,6 +143,7 @@ def test_the_columns_of_rejected_rows_are_given(stream_of: StreamOf) -> None:
 # -- outputs() -----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @each_guarantee
 def test_a_row_goes_to_none_one_or_several_outputs(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, queues: int
@@ -189,6 +190,7 @@ def test_a_batch_that_fails_in_its_middle_leaves_nothing(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_a_commit_that_is_refused_leaves_nothing_in_any_output(
     stream_of: StreamOf, cluster: Running
 ) -> None:

@@ -125,6 +125,7 @@ def stream(context_of: ContextOf, spark: SparkSession, request: pytest.FixtureRe
     return Stream(context, sample, spark)
 
 
+@pytest.mark.thorough
 def test_a_job_keeps_any_bytes(stream: Stream) -> None:
     """And gives rejected rows back as they were sent, where it can replay them."""
     stream.send(100)

@@ -49,6 +49,7 @@ def test_every_row_arrives_once_and_right_over_two_runs(
     assert stream.found()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [SPYT], indirect=True)
 @pytest.mark.parametrize(
     ("guarantee", "processing"),

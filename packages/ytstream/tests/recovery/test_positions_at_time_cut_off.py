@@ -187,6 +187,7 @@ def _job(context: JobContext, over: threading.Event) -> None:
     lock.release()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stride", STRIDES)
 def test_a_drain_that_dies_stops_no_job_too_early(
     provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch, stride: int

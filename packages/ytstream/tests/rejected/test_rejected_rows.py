@@ -224,6 +224,7 @@ def test_a_row_that_json_cannot_hold_does_not_stop_the_job(rejecting: Rejecting,
     assert [found["id"] for found in _rows(stream, "output")] == ["good"]
 
 
+@pytest.mark.thorough
 def test_any_bytes_come_back_from_a_rejected_row(rejecting: Rejecting) -> None:
     """Columns with bytes that are not text are named; the others are texts, as they ever were."""
     columns = [*TEXTS, Column("texts", ti.Dict[ti.String, ti.Int64])]

@@ -82,6 +82,7 @@ def test_late_rows_and_rows_from_the_future_are_left_out_and_counted(
     assert (outcome.lost, outcome.duplicated) == (0, 0)
 
 
+@pytest.mark.thorough
 @for_each
 def test_a_state_that_grows_is_said_with_its_size(
     stream_of: StreamOf, said: Said, guarantee: str, processing: str
