@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +26,7 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
-from ytstream_tools.demo.job_process import JobProcess, run_command, running
+from ytstream_tools.demo.job_process import run_command, running
 from ytstream_tools.demo.job_sample import compared, counted
 from ytstream_tools.testing.job_stream import Stream, assert_exact
 
@@ -279,14 +278,8 @@ def _read_all(project: Path, proxy: str, environment: Path, log: Path) -> None:
     python = str(environment / "bin" / "python")
     with running(PACKAGE, proxy, log, project, python=python) as job:
         try:
-            _wait_started(job)
+            wait(job.has_started, job)
             _command(project, proxy, environment, "drain")
         except JobError as error:
             raise AssertionError(job.tail(60)) from error
         assert job.wait() == 0, job.tail(60)
-
-
-def _wait_started(job: JobProcess) -> None:
-    while not job.has_started():
-        assert job.exit_code is None, job.tail(60)
-        time.sleep(0.3)

@@ -106,7 +106,7 @@ def _provenance(found: Summary) -> str:
 
 
 def _replaced(names: Sequence[str]) -> str:
-    """Return the cases of which the results have a red line and a newer one."""
+    """Return the cases that did not hold at first and were run again."""
     if not names:
         return ""
     head = f"{len(names)} cases did not hold at first and were run again. The results have both:"

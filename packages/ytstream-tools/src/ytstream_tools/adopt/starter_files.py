@@ -480,9 +480,13 @@ class Starter:
 
     @property
     def _identity(self) -> str:
-        """A name that no column of the queue has."""
+        """The name of a column that tells rows apart, and that the queue does not have."""
+        return self._free_name("identity", "row_identity", "own_id")
+
+    def _free_name(self, *names: str) -> str:
+        """Return the first of these names that no column of the queue has."""
         taken = {column.name.lower() for column in self.source.columns}
-        return next(name for name in ("identity", "row_identity", "own_id") if name not in taken)
+        return next(name for name in names if name not in taken)
 
     def _aggregate(self) -> str:
         group = self._grouping
@@ -539,9 +543,7 @@ class Starter:
         """Return the name of a column with the event time as a timestamp."""
         if times.kind == "timestamp":
             return _quoted(times.column.name)
-        taken = {column.name.lower() for column in self.source.columns}
-        names = ("event_time", "event_timestamp", "watermark_time")
-        return _quoted(next(name for name in names if name not in taken))
+        return _quoted(self._free_name("event_time", "event_timestamp", "watermark_time"))
 
     def _watermark(self, times: EventTime) -> str:
         late = self.found.lateness
