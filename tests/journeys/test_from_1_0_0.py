@@ -188,6 +188,8 @@ def test_a_table_for_each_batch_becomes_a_table_for_each_hour(
         making.edit(project / "src/bids_stream/tables.py", HOURLY)
         _command(project, cluster.http, environment, "check")
         stream.send(ROWS)
+        _read_all(project, cluster.http, environment, log)
+        cluster.client.clock.advance(2 * 3_600)  # so that the hour of the newest rows is over
         with running(PACKAGE, cluster.http, log, project, python=python) as job:
             wait(lambda: _rows_by_table(stream).total() == stream.wanted().total(), job)
             _command(project, cluster.http, environment, "drain")
