@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, partial
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -443,7 +443,7 @@ class Batch:
             ranges=pairs,
             written=rows_of,
             started=batch.started,
-            ended=datetime.now(UTC),
+            ended=steady_time.now(),
             tables=tables,
             late=skipped.late,
             rejected={**(skipped.rejected or {}), **skipped.outside},
@@ -483,7 +483,7 @@ class Batch:
         """Choose how many rows the next batch may read."""
         if self.pace is not None:
             read = max((rows.count for by in planned.values() for rows in by.values()), default=0)
-            seconds = (datetime.now(UTC) - batch.started).total_seconds()
+            seconds = (steady_time.now() - batch.started).total_seconds()
             self.pace = self.pace.after(read, seconds)
             set_pace(self.context.settings, self.pace.rows, self.tablets.java)
 

@@ -165,7 +165,7 @@ def within(seconds: float, call: Callable[[], object], name: str = CLOSING) -> b
     return not thread.is_alive()
 
 
-def told_to_end() -> bool:
+def tell_to_end() -> bool:
     """Let this process's JVM end on its own; return whether it has one.
 
     To close Spark first takes a second. The JVM removes its files (Spark's ShutdownHookManager),

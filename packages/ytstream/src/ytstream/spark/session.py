@@ -103,7 +103,7 @@ def opened(context: JobContext, java: str = spark_conf.COLLECTOR) -> Iterator[Sp
         with ended_by_interrupt(), explained_spark():
             yield spark
     finally:
-        if java != QUICK or not jvm_process.told_to_end():
+        if java != QUICK or not jvm_process.tell_to_end():
             close(spark)
 
 
