@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from local_extensions.versions import SPARK
 from tests.support.examples import MERGE, TOTALS
 
 LISTING, JOB, PLAIN, NOOP = "listing", "job", "plain", "noop"
@@ -83,8 +82,8 @@ class Case:
     delay_ms: int = 0
     """Milliseconds that the cluster adds to each request."""
     cores: int = 2
-    spark: str = SPARK
-    """The Spark that runs the drivers."""
+    spark: str | None = None
+    """The Spark that runs the drivers, of .venv-SPARK; None for that of the bench."""
     most_rounds: int = 100
     """Rounds, where they are fewer than the size's."""
     only: tuple[str, ...] = ()
@@ -107,7 +106,7 @@ class Case:
         words = [f"`{self.guarantee}` `{self.processing}`"]
         words += ["two queues"] if self.queues > 1 else []
         words += ["one core"] if self.cores == 1 else []
-        words += [f"Spark {self.spark}"] if self.spark != Case.spark else []
+        words += [f"Spark {self.spark}"] if self.spark else []
         words += [EXTRAS[self.extra]] if self.extra else []
         return ", ".join(words)
 

@@ -192,7 +192,7 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
     words = [json.dumps(case.written()), way, "tiny" if size is TINY else "full", proxy, writer]
     with log.open("w") as out, os.fdopen(reader, encoding="utf-8") as answers:
         process = subprocess.Popen(
-            [_interpreter(case.spark), "-m", "bench.driver", *map(str, words)],
+            [interpreter(case.spark), "-m", "bench.driver", *map(str, words)],
             cwd=ROOT,
             env={**os.environ, "YTSTREAM_SUBMIT_ARGS": submitted},
             stdin=subprocess.PIPE,
@@ -209,9 +209,9 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
             _end(process)
 
 
-def _interpreter(spark: str) -> str:
+def interpreter(spark: str | None) -> str:
     """Return the Python of the environment that has this Spark; `make setup-all` makes it."""
-    return sys.executable if spark == Case.spark else str(ROOT / f".venv-{spark}/bin/python")
+    return str(ROOT / f".venv-{spark}/bin/python") if spark else sys.executable
 
 
 def _end(process: subprocess.Popen[str]) -> None:

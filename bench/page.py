@@ -117,9 +117,21 @@ def _head(found: Stored) -> Iterator[str]:
             f"({machine['processor']}), Spark {machine['spark']}, SPYT {machine['spyt']}, Python "
             f"{machine['python']}."
         )
+        yield from _with_other_versions(found, machine)
         yield ""
     yield page_prose.LIMITS
     yield ""
+
+
+def _with_other_versions(found: Stored, newest: Mapping[str, str]) -> Iterator[str]:
+    """Say which results are older than the versions that the page names."""
+    older: dict[str, list[str]] = {}
+    for name, one in found.items():
+        versions = f"Spark {one['machine']['spark']}, SPYT {one['machine']['spyt']}"
+        if versions != f"Spark {newest['spark']}, SPYT {newest['spyt']}":
+            older.setdefault(versions, []).append(f"`{name}`")
+    for versions, names in older.items():
+        yield f"Measured before, with {versions}: {', '.join(names)}."
 
 
 def _section(title: str) -> Iterator[str]:

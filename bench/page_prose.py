@@ -36,17 +36,15 @@ variant in the second column. Below 1 is less.
 SHORT = """\
 Why goals were missed:
 
-- **Rows per second.** A batch of a `transactional` `map` takes 0.41 seconds, most of them to \
-read, transform and write the rows. The rest is planning, logs and requests of the transaction, \
-which wait for each other. In 0.41 seconds, two processors have 0.82 seconds of CPU time. The job \
-uses 0.43 of them, and the minicluster, one Python process, uses 0.24. Spark alone (`noop`) uses \
-0.22. The share of the minicluster is as large with SPYT's example, so it makes ratios smaller.
+- **Rows per second.** Most of a batch is to read, transform and write the rows. The rest is \
+planning, logs and requests of the transaction, which wait for each other. The minicluster, one \
+Python process, takes its CPU time from the same two processors (see below), with SPYT's example \
+as well. That makes ratios smaller.
 - **Requests.** A batch of 120,000 rows and four tablets sends 24 requests, a batch of few rows \
 20. Rows name their tablet, so a request brings 5,000 rows to each tablet of the output.
-- **REJECT** costs CPU time, 4.3 seconds per million rows instead of 3.6, and 0.08 seconds of a \
-batch. The reason is a column of its own, which Spark counts in an operator outside of its \
-generated code (CollectMetricsExec). So each row is copied once more. Before that, Spark evaluates \
-the condition, here a comparison of strings.
+- **REJECT** costs CPU time. The reason is a column of its own, which Spark counts in an operator \
+outside of its generated code (CollectMetricsExec). So each row is copied once more. Before that, \
+Spark evaluates the condition, here a comparison of strings.
 - **State.** A `window` is Spark's own work: without any input and output, Spark needs as long \
 for a batch. The job keeps its state in RocksDB, the example in \
 memory, Spark's default. A `deduplicate` reads and writes a key for each row, so RocksDB costs it \

@@ -134,7 +134,9 @@ def _rows(
     for number, one in enumerate(lines):
         where = {"x": _LEFT - 8, "y": _y(number) + 4}
         element(svg, "text", one.label, text_anchor="end", **where)
-    _legend(svg, [*enumerate(legend)], bottom + 2 * _BOTTOM - 12)
+    drawn = {colour for one in lines for _, colour in one.values}
+    names = [(colour, name) for colour, name in enumerate(legend) if colour in drawn]
+    _legend(svg, names, bottom + 2 * _BOTTOM - 12)
     return svg, place
 
 

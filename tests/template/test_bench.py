@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -21,6 +22,8 @@ from bench.driver import batches
 from bench.processor import Readings, Stat, below, machine
 from bench.request_kinds import kinds
 from minicluster.core import ids
+from tests.support.project import ROOT
+from tests.support.sparks import OTHERS
 
 _CURVES = [case for _, cases in CURVES.values() for case in cases]
 
@@ -285,6 +288,11 @@ def test_the_ways_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     run = found["rounds"][0]["ways"][JOB]
     assert (run["rows"], run["seconds"], run["written"]) == (40, [0.01], 80)
     assert {*run["processor"]} == {*figures.PARTS}
+
+
+@pytest.mark.parametrize("spark", OTHERS)
+def test_a_driver_needs_no_packages_but_those_of_its_spark(spark: str) -> None:
+    subprocess.run([measure.interpreter(spark), "-c", "import bench.driver"], cwd=ROOT, check=True)
 
 
 @pytest.mark.slow
