@@ -42,6 +42,7 @@ from ytstream_tools.adopt import (
     masks,
     owned_files,
     payloads,
+    proposals,
     queue_source,
     reference_source,
 )
@@ -284,10 +285,6 @@ def test_no_proposal_rejects_a_row_of_the_sample_or_tests_a_required_column(
     assert reject == {"without cents": "`cents` IS NULL"}
     for row in rows:
         row["cents"] = None
-    _adopt(project, SourceRows("orders", columns, [], rows), _job(processing), overwrite=True)
-    assert _reject(project) == {"without cents": "`cents` IS NULL"}  # it was edited, so it stays
-    (fresh := tmp_path / "fresh").mkdir()
-    project = generate(fresh, processing=processing)
     _adopt(project, SourceRows("orders", columns, [], rows), _job(processing))
     assert _reject(project) == {"example": "false"}
     text = (project / "src/bids_stream/transform.py").read_text()
@@ -525,7 +522,7 @@ def test_windows_need_no_group(tmp_path: Path) -> None:
     _lint(project)
     text = (project / "src/bids_stream/transform.py").read_text()
     assert '.groupBy(F.window("at", WINDOW))' in text
-    assert 'the sample is about 4 windows long.\nWINDOW = "10 seconds"' in text
+    assert 'the sample is about 8 windows long.\nWINDOW = "5 seconds"' in text
     names = [column.name for column in _tables(project)["OUTPUTS"]["output"]]
     assert names == ["window_start", "window_end", "rows"]
 
@@ -598,6 +595,77 @@ def test_nothing_is_overwritten_without_a_terminal_or_a_yes(tmp_path: Path) -> N
     assert "price_eur" in [column.name for column in made["OUTPUTS"]["output"]]
     # The logic is not touched where the outputs are not.
     assert _texts(project)["src/bids_stream/transform.py"] == before["src/bids_stream/transform.py"]
+
+
+def test_what_adopt_has_written_is_no_edit_for_the_next_one(tmp_path: Path) -> None:
+    project = generate(tmp_path)
+    source = SourceRows("orders", ORDERS, [], _orders(5))
+    _adopt(project, source)
+    fewer = source.without(["user"], "nobody needs it")
+    assert "overwritten" not in _adopt(project, replace(fewer, origin="fewer"))
+    text = (project / "src/bids_stream/tables.py").read_text()
+    assert "user" not in text.partition("QUEUE = ")[2].replace("# Skipped: user", "")
+    transform = project / "src/bids_stream/transform.py"
+    transform.write_text(transform.read_text() + "\n#: Mine.\nMORE = 1\n")
+    rows = project / "sample/rows.py"
+    rows.write_text(rows.read_text() + "\n#: Mine.\nMORE = 1\n")
+    with fails_with(ErrorCode.FILE) as caught:
+        _adopt(project, source)
+    assert "sample/rows.py is overwritten" in caught.value.message
+    assert "rows.yson" not in caught.value.message
+    _adopt(project, source, overwrite=True)
+    assert "MORE" in transform.read_text()
+    assert "MORE" not in rows.read_text()
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_the_comment_of_the_queue_is_not_the_examples_where_only_the_queue_is_new(
+    tmp_path: Path, is_edited: bool
+) -> None:
+    project = generate(tmp_path, processing="sessions", guarantee="at_least_once")
+    file = project / "src/bids_stream/tables.py"
+    if is_edited:
+        file.write_text(file.read_text() + "\n#: Of bids in Nexmark. Mine.\nMORE = 1\n")
+    job = _job("sessions", "at_least_once")
+    for origin in ("orders.jsonl", "//home/orders"):
+        source = SourceRows(origin, ORDERS, [], _orders(5))
+        _adopt(project, source, job, overwrite=is_edited)
+        text = file.read_text()
+        comment = text.partition("QUEUE = ")[0].rpartition("\n\n")[2]
+        assert comment == (
+            f"#: By `make adopt`, from {origin}.\n#: All queues have these columns.\n"
+            "#: The job ignores other columns of a queue.\n"
+        )
+        assert ("Of bids in Nexmark. Mine." in text) == is_edited
+        assert '"first_bid"' in text
+
+
+SECOND = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("step", "behind", "apart", "window", "lateness", "of_repeats"),
+    [
+        (9, 0, 0, "30 minutes", "10 seconds", "10 seconds"),
+        (9, 9, 0, "30 minutes", "10 seconds", "10 seconds"),
+        (9, 10, 0, "30 minutes", "30 seconds", "30 seconds"),
+        (9, 200, 0, "30 minutes", "5 minutes", "5 minutes"),
+        (9, 0, 200, "30 minutes", "10 seconds", "5 minutes"),
+        (3_600, 0, 0, "7 days", "1 hour", "1 hour"),
+    ],
+)
+def test_lengths_follow_what_the_sample_has(
+    step: int, behind: int, apart: int, window: str, lateness: str, of_repeats: str
+) -> None:
+    """A window is of hours where the sample is of days, but no row is hours late."""
+    seconds = [(f"r{number}", number * step) for number in range(2_001)]
+    seconds.insert(1_001, ("late", 1_000 * step - behind))
+    seconds.append(("r2000", 2_000 * step + apart))
+    rows = [{"id": name, "at": YsonUint64(START + at * SECOND)} for name, at in seconds]
+    columns = resolved("QUEUE", [Column("id", "utf8"), Column("at", "timestamp")])
+    found = proposals.of(columns, rows)
+    assert (found.window, found.lateness) == (window, lateness)
+    assert found.lateness_of_repeats == of_repeats
 
 
 def test_a_queue_that_gives_no_rows_is_refused(client: Client, root: str, cluster: Running) -> None:
@@ -940,6 +1008,29 @@ def test_adopt_repairs_a_project_whose_tables_are_damaged(
     assert [column.name for column in _tables(project)["QUEUE"]] == ["id"]
     with _fresh_imports():
         assert cli.run("bids_stream", _job_of_project, ["tables", *words[:2]]) == 0
+
+
+def test_the_advice_to_take_other_rows_repeats_what_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = generate(tmp_path)
+    monkeypatch.syspath_prepend(project / "src")
+    monkeypatch.chdir(project)
+    Path("my rows.jsonl").write_text("".join(f'{{"id": "a{n}", "n": {n}}}\n' for n in range(9)))
+
+    def more_by(*words: str) -> str:
+        with _fresh_imports():
+            assert cli.run("bids_stream", _job_of_project, ["adopt", *words]) == 0
+        made: dict[str, Any] = {"__file__": str(project / "sample/rows.py"), "__name__": "rows"}
+        exec(Path("sample/rows.py").read_text(), made)
+        return str(made["SAVED"].more_by)
+
+    given = ("--from", "my rows.jsonl", "--mask", "id", "--without", "n")
+    command = "make adopt FROM='my rows.jsonl' COUNT={} TAKE=spread MASK=id WITHOUT=n"
+    assert more_by(*given, "--count", "5") == command.format(5)
+    assert more_by(*given, "--count", "5", "--take", "spread") == command.format(50)
+    assert more_by(*given) == ""  # these are all rows of the file
+    _lint(project)
 
 
 def _job_of_project() -> Job:

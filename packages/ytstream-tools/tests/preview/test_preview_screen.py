@@ -29,12 +29,19 @@ from ytstream_tools.testing import computed_outputs
 EXAMPLE = example("transactional", "map", rejects=True)
 
 
-def _shown(width: int, columns: int, outputs: dict[str, list[dict[str, Any]]]) -> list[str]:
+def _shown(
+    width: int,
+    columns: int,
+    outputs: dict[str, list[dict[str, Any]]],
+    more_by: str | None = None,
+) -> list[str]:
     queue = [Column(f"column_{number:02}", "utf8") for number in range(columns)]
     job = replace(EXAMPLE.job, queue=queue)
     rows = [{column.name: f"{column.name} of row {row}" for column in queue} for row in range(2)]
     console = Console(file=io.StringIO(), width=width, record=True)
-    console.print(preview_screen.screen(console, job, rows, outputs, 20, 1.0, now=0.0))
+    console.print(
+        preview_screen.screen(console, job, rows, outputs, 20, 1.0, now=0.0, more_by=more_by)
+    )
     return console.export_text().splitlines()
 
 
@@ -81,6 +88,10 @@ def test_it_says_what_each_condition_has_met_and_how_to_get_some() -> None:
     assert f"REJECT {first!r}: 2 rows" in lines
     assert f"REJECT {second!r}: 0 rows" in lines
     assert any("TAKE=spread" in line for line in lines)
+    command = "make adopt FROM=orders.jsonl TAKE=spread"
+    lines = _shown(100, 2, {REJECTED: [row]}, command)
+    assert f"-> add rows that meet it to sample/, or take other rows: `{command}`" in lines
+    assert "-> add rows that meet it to sample/" in _shown(100, 2, {REJECTED: [row]}, "")
     both = [{**row, REASON: reason} for reason in (first, second)]
     assert not any("TAKE=spread" in line for line in _shown(100, 2, {REJECTED: both}))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +56,8 @@ class PlannedFile:
     """None: the file would be removed."""
     loses: str = ""
     """What happens to the user's edits; empty without any."""
+    keeps_edits: bool = False
+    """Whether some of the user's edits are still in it."""
 
 
 def starter_of(
@@ -142,10 +145,11 @@ def _repetition(times: EventTime, rows: int) -> tuple[int, int]:
 
 def planned(root: Path, starter: Starter) -> list[PlannedFile]:
     """Return the files to write."""
-    known = owned_files.examples(root)
+    before = owned_files.adopted(root)
+    known = owned_files.examples(root), before
 
     def edited(path: str) -> bool:
-        return owned_files.is_edited(root, path, known)
+        return owned_files.is_edited(root, path, *known)
 
     package = f"src/{starter.job.package}"
     tables, transform = f"{package}/tables.py", f"{package}/transform.py"
@@ -161,7 +165,8 @@ def planned(root: Path, starter: Starter) -> list[PlannedFile]:
             _python(transform, starter.transform(), lost if edited(transform) else ""),
         ]
     else:
-        files.append(_python(tables, kept, "its QUEUE is replaced" if edited(tables) else ""))
+        replaced = "its QUEUE is replaced" if edited(tables) else ""
+        files.append(replace(_python(tables, kept, replaced), keeps_edits=bool(replaced)))
     rows = starter.rows(_reference_rows(root, starter, is_new) + starter.looked_up_rows())
     for found in starter.references:
         name = reference_file(found.name) if found.name else REFERENCE_FILE
@@ -169,7 +174,7 @@ def planned(root: Path, starter: Starter) -> list[PlannedFile]:
         files.append(PlannedFile(f"sample/{name}", data))
     files.append(_python("sample/rows.py", rows, lost if edited("sample/rows.py") else ""))
     data = b"".join(map(yson_rows.line_of, starter.source.rows))
-    files.append(PlannedFile(ROWS, data, lost if (root / ROWS).exists() else ""))
+    files.append(PlannedFile(ROWS, data, lost if edited(ROWS) else ""))
     examples = ("sample/__init__.py", "sample/expected.py", "tests/test_transform.py")
     # What the example expects of its own rows is wrong for others.
     if not any(map(edited, examples)):
@@ -179,7 +184,18 @@ def planned(root: Path, starter: Starter) -> list[PlannedFile]:
         ]
         if (root / "sample/expected.py").exists():
             files.append(PlannedFile("sample/expected.py", None))
-    return files
+    return [*files, _digests(before, files)]
+
+
+def _digests(before: owned_files.Digests, files: Sequence[PlannedFile]) -> PlannedFile:
+    """Return the file by which the next `adopt` knows what this one has written."""
+    own = {
+        file.path: owned_files.digest(file.content.decode(errors="replace"))
+        for file in files
+        if file.content is not None and not file.keeps_edits
+    }
+    text = json.dumps({**before, **own}, indent=2, sort_keys=True)
+    return PlannedFile(owned_files.ADOPTED, f"{text}\n".encode())
 
 
 def _reference_rows(root: Path, starter: Starter, is_new: bool) -> str:
@@ -278,9 +294,9 @@ def _proposed(starter: Starter) -> Iterator[str]:
         return
     match starter.job.processing:
         case "window":
-            yield f"WINDOW {found.window}, LATENESS {found.lateness}"
+            yield f"WINDOW {found.window}, LATENESS {starter.lateness}"
         case "deduplicate":
-            yield f"LATENESS {found.lateness}"
+            yield f"LATENESS {starter.lateness}"
 
 
 def _next(starter: Starter, files: Sequence[PlannedFile]) -> Iterator[str]:

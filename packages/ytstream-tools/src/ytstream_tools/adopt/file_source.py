@@ -67,7 +67,14 @@ def read(file: Path, count: int, take: Take) -> SourceRows:
     sample_types.verify(str(file), kept, whole, str(file))
     choice = "the last" if take is Take.NEWEST else "spread"
     return SourceRows(
-        file.name, kept, left, whole, choice, found.notes, [*_inferred(kept, rows, found.doubts)]
+        file.name,
+        kept,
+        left,
+        whole,
+        choice,
+        notes=found.notes,
+        inferred=[*_inferred(kept, rows, found.doubts)],
+        is_whole=len(chosen) == len(rows),
     )
 
 

@@ -1,12 +1,14 @@
-"""The user's files of a repository: which are still the example, and how to write them.
+"""The user's files of a repository: which are still as they were made, and how to write them.
 
-A repository says in pyproject.toml what its example files were when they were generated.
+A repository says in pyproject.toml what its example files were when they were generated, and in
+sample/adopted.json what `adopt` has written.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -24,8 +26,13 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.rstrip().encode()).hexdigest()[:16]
 
 
-def examples(root: Path) -> Mapping[str, str]:
-    """Return the digests of the example's files, by their path in the repository."""
+Digests = Mapping[str, str]
+"""By the path of a file in the repository."""
+ADOPTED = "sample/adopted.json"
+
+
+def examples(root: Path) -> Digests:
+    """Return the digests of the example's files."""
     try:
         project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -34,13 +41,23 @@ def examples(root: Path) -> Mapping[str, str]:
     return {str(name): str(value) for name, value in found.items()}
 
 
-def is_edited(root: Path, path: str, known: Mapping[str, str]) -> bool:
+def adopted(root: Path) -> Digests:
+    """Return the digests of the files that `adopt` has written."""
+    try:
+        found = json.loads((root / ADOPTED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def is_edited(root: Path, path: str, *known: Digests) -> bool:
     """Return whether the file has something of the user's in it."""
     file = root / path
     if not file.exists():
         return False
     # A file that is not UTF-8 is not ours.
-    return known.get(path) != digest(file.read_text(encoding="utf-8", errors="replace"))
+    found = digest(file.read_text(encoding="utf-8", errors="replace"))
+    return all(digests.get(path) != found for digests in known)
 
 
 def with_list(source: str, name: str, text: str, key: str | None = None) -> str:
@@ -65,6 +82,21 @@ def with_list(source: str, name: str, text: str, key: str | None = None) -> str:
         lines[found.end_lineno :]
     )
     return before.decode() + text + after.decode()
+
+
+def with_origin(source: str, origin: str) -> str:
+    """Return tables.py whose comment about QUEUE says where its columns are from.
+
+    Only a sentence of the template's or of `adopt`'s own is replaced: others are the user's.
+    """
+    return _ORIGIN.sub(f"#: By `make adopt`, from {origin}.\n#: ", source, count=1)
+
+
+_ORIGIN = re.compile(
+    r"^#: (?:Bids of an auction site, as in the streaming benchmark Nexmark\."
+    r"|By `make adopt`, from .*\.\n#:) ",
+    re.MULTILINE,
+)
 
 
 def literal(file: Path, name: str) -> str | None:

@@ -21,11 +21,17 @@ UNCAST = ("datetime", "datetime64", "timestamp64", "date32", "uint64")
 """SPYT's own types of times, which Spark's SQL cannot cast (SPYT, spyt/types.py)."""
 _LENGTHS = {
     1: "1 second",
+    5: "5 seconds",
     10: "10 seconds",
+    30: "30 seconds",
     60: "1 minute",
+    300: "5 minutes",
     600: "10 minutes",
+    1_800: "30 minutes",
     3_600: "1 hour",
+    3 * 3_600: "3 hours",
     6 * 3_600: "6 hours",
+    12 * 3_600: "12 hours",
     86_400: "1 day",
     7 * 86_400: "7 days",
     30 * 86_400: "30 days",
@@ -34,6 +40,8 @@ _LENGTHS = {
 """Lengths that people choose, in seconds, and how Spark writes them."""
 _WINDOWS = 20
 """At most so many windows in the sample."""
+_LEAST_LATENESS = 10
+"""Seconds: clocks of hosts differ, and a short sample has no row that is behind."""
 _NAMED = 10
 """Of so many rows, a column that names rows may have no value in one."""
 _GROUP = 3
@@ -59,6 +67,11 @@ class EventTime:
     """The part of the rows that are not earlier than the row before."""
     rows: int
     """How many rows have a time that can be right."""
+
+    @property
+    def step_us(self) -> int:
+        """How far apart the rows lie on the average, in microseconds."""
+        return (self.last_us - self.first_us) // max(self.rows - 1, 1)
 
     @property
     def kind(self) -> str:
@@ -110,6 +123,8 @@ class Proposals:
     """The column to group or to join by if there must be one: the group, or the next best."""
     rows: int = 0
     """How many rows there are."""
+    apart_us: int = 0
+    """How far apart two rows with one value of the key lie by event time, at most."""
 
     @property
     def first_us(self) -> int:
@@ -134,10 +149,17 @@ class Proposals:
 
     @property
     def lateness(self) -> str:
-        """How far rows lie behind the newest one, rounded up; the length of a window at least."""
+        """More than any row lies behind the newest one before it, and than two rows lie apart.
+
+        Two rows of different tablets may change places.
+        """
         times = self.event_time
-        behind = nearest((times.behind_us if times else 0) // _SECOND)
-        return max((behind, self.window), key=seconds_of)
+        return _above(max(times.behind_us, times.step_us) if times else 0)
+
+    @property
+    def lateness_of_repeats(self) -> str:
+        """The same, and more than two rows with one key lie apart: a key is known for as long."""
+        return max((self.lateness, _above(self.apart_us)), key=seconds_of)
 
 
 def of(columns: Sequence[Column], rows: Sequence[Row]) -> Proposals:
@@ -169,7 +191,13 @@ def of(columns: Sequence[Column], rows: Sequence[Row]) -> Proposals:
     )
     fewest = min(possible, key=lambda one: (one.values < 2, one.values), default=None)
     return Proposals(
-        event_time, [one.column for one in unique], key, group, group or fewest, len(rows)
+        event_time,
+        unique=[one.column for one in unique],
+        key=key,
+        group=group,
+        grouping=group or fewest,
+        rows=len(rows),
+        apart_us=_apart(event_time, key, rows) if event_time and key else 0,
     )
 
 
@@ -188,6 +216,11 @@ def nearest(seconds: int) -> str:
     return next(
         (text for least, text in _LENGTHS.items() if seconds <= least), [*_LENGTHS.values()][-1]
     )
+
+
+def _above(microseconds: int) -> str:
+    """Return the smallest length that is longer."""
+    return nearest(max(microseconds // _SECOND + 1, _LEAST_LATENESS))
 
 
 def _rank(found: EventTime) -> tuple[bool, bool, float, int]:
@@ -231,6 +264,19 @@ def _behind(times: Sequence[int], now: int) -> int:
             behind = max(behind, newest - at)
             newest = max(newest, at)
     return behind
+
+
+def _apart(times: EventTime, key: Named, rows: Sequence[Row]) -> int:
+    """Return the longest time, in microseconds, between rows with one value of the key."""
+    seen = dict[str, tuple[int, int]]()
+    for row in rows:
+        value, at = row[key.column.name], row[times.column.name]
+        at = None if at is None else event_times.microseconds(at, times.kind)
+        if value is None or at is None or not times.first_us <= at <= times.last_us:
+            continue
+        first, last = seen.get(shown(value), (at, at))
+        seen[shown(value)] = min(first, at), max(last, at)
+    return max((last - first for first, last in seen.values()), default=0)
 
 
 def _present(column: Column, rows: Sequence[Row]) -> int:

@@ -40,6 +40,8 @@ class SourceRows:
     """What a person has to know about the values."""
     inferred: Sequence[str] = ()
     """What was inferred of each column of a file, and from what."""
+    is_whole: bool = False
+    """Whether these are all rows that there are."""
 
     def without(self, names: Collection[str], why: str) -> SourceRows:
         """Return it without some columns, and with the reason."""

@@ -146,6 +146,7 @@ SAMPLE = Sample(
     expected=COMPUTED.output,
     others={{"rejected": COMPUTED.rejected}},
     approved=len(rows.SAVED),
+    more_by=rows.SAVED.more_by,
 {given}    # Columns that differ from run to run, such as the time of processing.
     ignored=(),
 )
@@ -169,6 +170,13 @@ class Starter:
     """The fields of columns of type `any`, which become columns of their own."""
     references: Sequence[Reference] = ()
     """The tables on the cluster that the job joins or looks up."""
+    more_by: str = ""
+    """The command that takes other rows; empty if there are none."""
+
+    @property
+    def origin(self) -> str:
+        """Where the rows are from, for a docstring or a comment."""
+        return _short(self.source.origin)
 
     @property
     def has_logic(self) -> bool:
@@ -219,7 +227,7 @@ class Starter:
         """Return the text of tables.py."""
         made = _TABLES.format(
             more="{more}",
-            origin=_short(self.source.origin),
+            origin=self.origin,
             queue=self.queue(),
             output=self.output(),
             reference=self._reference_table(),
@@ -545,12 +553,25 @@ class Starter:
             return _quoted(times.column.name)
         return _quoted(self._free_name("event_time", "event_timestamp", "watermark_time"))
 
+    @property
+    def lateness(self) -> str:
+        """The proposal for LATENESS."""
+        is_for_repeats = self.job.processing == "deduplicate"
+        return self.found.lateness_of_repeats if is_for_repeats else self.found.lateness
+
     def _watermark(self, times: EventTime) -> str:
-        late = self.found.lateness
+        late, behind = self.lateness, f"a row is at most {_seconds(times.behind_us)} behind"
+        why = f"{behind}, and rows are {_seconds(times.step_us)} apart on average"
         ahead = max(1, seconds_of(late) // 2)
+        if self.job.processing == "deduplicate" and self.found.key is not None:
+            name = _plain(self.found.key.column.name)
+            why += f", those with one {name} at most {_seconds(self.found.apart_us)}"
+        about = (
+            "How far a row may lie behind the newest one, by event time. A proposal, longer than "
+            f"what the sample has: {why}."
+        )
         return (
-            "#: How far a row may lie behind the newest one, by event time. A proposal: in the\n"
-            f"#: sample a row is at most {times.behind_us / 1_000_000:.0f} s behind.\n"
+            f"{_documented(about)}"
             f'LATENESS = "{late}"\n'
             "#: How far a row may lie ahead of the batch's clock, not more than LATENESS: a wrong\n"
             "#: date would move the watermark to the future, and right rows would be late.\n"
@@ -627,7 +648,7 @@ class Starter:
                 f"event time {_plain(times.column.name)}: {time_text(times.first_us)} to "
                 f"{time_text(times.last_us)}, in {_of_rows(times.rows, self.found.rows)}. "
                 f"{times.growing:.0%} of them are not earlier than the row before, and none is "
-                f"more than {times.behind_us / 1_000_000:.0f} s behind"
+                f"more than {_seconds(times.behind_us)} behind"
             )
         if key is not None:
             yield f"key {_plain(key.column.name)}: {self._values(key)}"
@@ -688,8 +709,10 @@ class Starter:
         if (naming := list(self.found.unique) or naming) and has_time:
             names = ", ".join(_quoted(column.name) for column in naming)
             saved += f"    unique=({names},),\n"
+        more_by = f"    more_by={_quoted(self.more_by)},"
+        saved += more_by + "  # noqa: E501" * (len(more_by) > _WIDTH)
         return _ROWS.format(
-            origin=_short(self.source.origin),
+            origin=self.origin,
             warning="\n".join(textwrap.wrap(self.warning, _WIDTH - 1)),
             event_time=f"{about}EVENT_TIME: str | None = {name}",
             start=f", {time_text(self.start_us)}" if has_time else "",
@@ -783,6 +806,16 @@ def _made_up(column: Column) -> str:
     if type_name(column.type) in ("utf8", "string"):
         return f"{_quoted(f'{column.name} of ')} + str(key)"
     return "0" if column.required else "None"
+
+
+def _seconds(microseconds: int) -> str:
+    return f"{microseconds / 1_000_000:,.0f} s"
+
+
+def _documented(text: str) -> str:
+    """Return the lines of a comment about the constant below."""
+    lines = textwrap.wrap(text, _WIDTH - 1, initial_indent="#: ", subsequent_indent="#: ")
+    return "\n".join([*lines, ""])
 
 
 def _of_rows(some: int, rows: int) -> str:

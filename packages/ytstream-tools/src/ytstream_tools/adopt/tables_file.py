@@ -24,7 +24,8 @@ def with_queue(file: Path, starter: Starter) -> str | None:
     before = _problem(starter.job, text)
     try:
         with user_errors.user_code("tables.py"):
-            made = owned_files.with_import(owned_files.with_list(text, "QUEUE", starter.queue()))
+            listed = owned_files.with_list(text, "QUEUE", starter.queue())
+            made = owned_files.with_import(owned_files.with_origin(listed, starter.origin))
     except JobError:
         if before is None:
             raise

@@ -1,6 +1,7 @@
 """`adopt`: from a queue that exists to the columns, sample rows and first logic of the job."""
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from ytstream.commands.command import Command, RequiredTables, positive
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
+from ytstream.settings.job_settings import DEFAULT_CONFIG
 
 from ..repository import root_of
 from .capture import names
@@ -17,6 +19,8 @@ from .capture import names
 if TYPE_CHECKING:
     from ..adopt.reference_source import Reference
     from ..adopt.source_rows import SourceRows
+
+_COUNT = 1_000
 
 
 def _run(context: JobContext, given: argparse.Namespace) -> int:
@@ -60,9 +64,28 @@ def _adopt(
     from ..adopt import adoption
 
     starter = adoption.starter_of(context.job, source, given.mask, given.without, references)
+    starter = replace(starter, more_by="" if source.is_whole else _more_by(given))
     ask = adoption.ask_at_terminal()
     root = root_of(context.job.package)
     return adoption.adopt(root, starter, Console(), overwrite=given.overwrite, ask=ask)
+
+
+def _more_by(given: argparse.Namespace) -> str:
+    """Return the command that takes other rows: from all of the queue or, after that, more."""
+    is_spread = given.take == "spread"
+    options = {
+        "QUEUE": given.queue,
+        "FROM": given.file,
+        "CONFIG": given.config if not given.file and given.config != DEFAULT_CONFIG else None,
+        "COUNT": given.count * (10 if is_spread else 1),
+        "TAKE": "spread",
+        "MASK": ",".join(given.mask),
+        "WITHOUT": ",".join(given.without),
+    }
+    if options["COUNT"] == _COUNT:
+        del options["COUNT"]
+    words = (f"{name}={shlex.quote(str(value))}" for name, value in options.items() if value)
+    return f"make adopt {' '.join(words)}"
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,9 +93,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queue", metavar="PATH", help=said)
     said = "read a file instead of a queue: .jsonl, .yson, .parquet, .csv"
     parser.add_argument("--from", dest="file", type=Path, metavar="FILE", help=said)
-    parser.add_argument(
-        "--count", type=positive, default=1_000, help="rows to take (default: 1000)"
-    )
+    said = f"rows to take (default: {_COUNT})"
+    parser.add_argument("--count", type=positive, default=_COUNT, help=said)
     said = "which rows; default: newest"
     parser.add_argument("--take", choices=("newest", "spread"), default="newest", help=said)
     said = "hide the values of these columns: equal ones stay equal"

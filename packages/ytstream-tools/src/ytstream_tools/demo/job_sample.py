@@ -63,6 +63,8 @@ class Sample:
     """How many rows `make approve` takes."""
     ignored: Collection[str] = ()
     """Columns of outputs that tests ignore because they differ from run to run."""
+    more_by: str | None = None
+    """The command that takes other rows, for advice. Empty: there are no others. None: unknown."""
 
     def references_of(self, name: str) -> Sequence[SampleRow]:
         """Return the rows of a reference. Raises JobError if the sample has none."""

@@ -48,6 +48,8 @@ class SavedRows:
     """Columns whose values differ from row to row: another round has other values."""
     pace: int = 1
     """How many times faster than in the file the event times go on."""
+    more_by: str | None = None
+    """The command that takes other rows; empty if the file has all that there are."""
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -42,7 +42,15 @@ def show(spark: SparkSession, job: Job, sample: Sample, console: Console, rows: 
     made, seconds = {**made, **has}, time.monotonic() - started
     console.print(
         preview_screen.screen(
-            console, context.job, taken, made, rows, seconds, now=time.time(), had=had
+            console,
+            context.job,
+            taken,
+            made,
+            rows,
+            seconds,
+            now=time.time(),
+            had=had,
+            more_by=sample.more_by,
         )
     )
     if len(taken) < sample.approved:

@@ -43,11 +43,12 @@ def screen(
     *,
     now: float,
     had: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    more_by: str | None = None,
 ) -> RenderableType:
     """Return what the terminal shows: a table of the sample, and one for each output.
 
     ``now``: the time, in seconds since 1970, by which rows of archives are too old. ``had``: what
-    the outputs with MERGE had before the second half of the sample.
+    the outputs with MERGE had before the second half of the sample. ``more_by``: see Sample.
     """
     tables = [_fitting(console, f"sample: {len(rows)} rows", job.queue_columns, rows[:most])]
     for name, found in outputs.items():
@@ -62,7 +63,7 @@ def screen(
             found = [*archive_rows.placed(job, name, found[:most], now)]
             columns = [TABLE, *columns]
         tables.append(_fitting(console, title, columns, found[:most]))
-    said = [*rule_counts.lines(job, outputs), *archive_rows.remarks(job)]
+    said = [*rule_counts.lines(job, outputs, more_by), *archive_rows.remarks(job)]
     if had:
         said.append(
             "-> of two halves of the sample: what the first one had made, and what is there"

@@ -74,7 +74,7 @@ def approve(spark: SparkSession, context: JobContext, sample: Sample) -> list[st
     said += [f"computed from {number_of(len(rows), 'row')} of the sample"]
     if differing := _differing(context.job, sample, made, _outputs(spark, context, sample, rows)):
         said.append(f"{differing}\n{_STEADY}")
-    said += rule_counts.lines(context.job, made)
+    said += rule_counts.lines(context.job, made, sample.more_by)
     tests = root / "tests"
     if not any("testing.approved" in file.read_text("utf-8") for file in tests.glob("test_*.py")):
         (tests / "test_approved.py").write_text(TEST, encoding="utf-8")
