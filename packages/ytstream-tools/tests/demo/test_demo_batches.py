@@ -79,6 +79,19 @@ def test_batches_are_shown_with_their_sums(context: JobContext) -> None:
     ]
 
 
+def test_totals_have_contributions_and_not_rows(
+    context: JobContext, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(context, 3)
+    nothing = compare(Counter(), Counter())
+    outcomes = {"output": nothing, "rejected": nothing}
+    result = DemoResult(1, 18, outcomes, kills=1, restarts=1, history=read(context))
+    demo_text.show_history(example("transactional", "aggregate", rejects=True).job, result)
+    text = capsys.readouterr().out
+    assert "contributions into output" in text
+    assert text.endswith("  read = 18, output = 15 contributions, rejected = 3\n")
+
+
 def test_only_the_last_ones_are_shown_and_all_are_counted(context: JobContext) -> None:
     fill(context, 12)
     found = read(context)

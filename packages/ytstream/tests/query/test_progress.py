@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from logging import INFO, WARNING
@@ -132,6 +133,12 @@ def test_rows_that_are_in_no_output_are_a_warning(caplog: pytest.LogCaptureFixtu
         ("job", WARNING, "batch 3-1: read 9 · output 4 · rejected 0 · late 5 · 0.02 s"),
         ("job", INFO, "batch 3-2: read 9 · output 9 · rejected 0 · 0.02 s"),
     ]
+
+
+def test_what_a_table_adds_up_is_no_number_of_its_rows() -> None:
+    counts = {"output": 985, REJECTED: 15}
+    report = replace(_report(0, {A: {0: (0, 1_000)}}, counts), totals=("output",))
+    assert "read 1,000 · output 985 contributions · rejected 15 · " in report.line((), 1, 1.0)
 
 
 def test_rows_without_an_event_time_are_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,18 +51,22 @@ def rows_read(client: Client, ledger: str) -> int:
     return sum(int(row["read"]) for row in answer)
 
 
-def table_of(history: BatchHistory, outputs: Sequence[str]) -> Table:
-    """Return the last batches and the sums of all for the screen."""
+def table_of(history: BatchHistory, outputs: Sequence[str], totals: Collection[str] = ()) -> Table:
+    """Return the last batches and the sums of all for the screen.
+
+    ``totals``: the outputs whose tables add up what batches contribute.
+    """
     count, shown = len(history.batches), history.batches[-SHOWN:]
     title = f"the ledger: the last {SHOWN} of {count} batches" if count > SHOWN else "the ledger"
     table = Table(title=title, show_footer=True)
-    totals = {
+    given = {name: "contributions" if name in totals else "rows" for name in outputs}
+    sums = {
         "batch": "all",
         "rows read": str(history.rows_read),
-        **{f"rows into {name}": str(history.rows_written[name]) for name in outputs},
+        **{f"{what} into {name}": str(history.rows_written[name]) for name, what in given.items()},
         "seconds": "",
     }
-    for name, total in totals.items():
+    for name, total in sums.items():
         table.add_column(name, total, justify="right")
     for batch in shown:
         seconds = (int(batch["ended"]) - int(batch["started"])) / 1_000_000

@@ -173,7 +173,7 @@ def further(outcomes: Mapping[str, OutputCounts]) -> dict[str, int]:
 def show_history(job: Job, result: DemoResult) -> None:
     """Show the batches, and one query that says whether all rows were read."""
     history = result.history
-    console.print(table_of(history, [*job.outputs]))
+    console.print(table_of(history, [*job.outputs], job.totals))
     same = "as many" if history.rows_read == result.rows_in else "NOT as many"
     line = f"{history.rows_read} rows read, {same} as were put in"
     written = sum(history.rows_written.values())
@@ -184,5 +184,6 @@ def show_history(job: Job, result: DemoResult) -> None:
         line += "; the output also holds what the batch that was cut off had written"
     console.print(f"{line}; one query over the ledger:")
     console.print(f"  {history.query}", markup=False, soft_wrap=True)
-    counts = (f"{name} = {rows}" for name, rows in history.rows_written.items())
+    what = dict.fromkeys(job.totals, " contributions")
+    counts = (f"{name} = {n}{what.get(name, '')}" for name, n in history.rows_written.items())
     console.print(f"  read = {history.rows_read}, {', '.join(counts)}")

@@ -465,7 +465,7 @@ class Batch:
             verify = partial(self._verified_head, number=number)
             also = partial(self._remove_former, batch, verified.planned)
             batch_commit.close_batch(self.tablets, verify, consumer, path, after, done, also)
-        return BatchReport(after, done, skipped.reasons)
+        return BatchReport(after, done, skipped.reasons, job.totals)
 
     def _remove_former(self, batch: MicroBatch, planned: Ranges, transaction: Transaction) -> None:
         """Remove what a former attempt has rejected for an archive, and this one has not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..job import LATE, REJECTED
@@ -18,6 +18,8 @@ class BatchReport:
     done: BatchRow
     rejected: Mapping[str, int] = field(default_factory=dict)
     """Reason -> rows in `rejected`."""
+    totals: Collection[str] = ()
+    """Outputs whose tables add up what a batch gives: fewer rows than it gives."""
 
     @property
     def name(self) -> str:
@@ -32,7 +34,7 @@ class BatchReport:
     def line(self, queues: Sequence[Queue], most: int, seconds: float) -> str:
         """Return the line. ``queues`` are of the last look; a partition gives ``most`` rows."""
         done = self.done
-        parts = [f"read {done.read:,}", *(f"{n} {rows:,}" for n, rows in done.written.items())]
+        parts = [f"read {done.read:,}", *map(self._written, done.written)]
         if reasons := [f"{rows:,} {reason}" for reason, rows in self.rejected.items() if rows]:
             place = [*done.written].index(REJECTED) + 1
             parts[place] += f" ({', '.join(reasons)})"
@@ -55,6 +57,11 @@ class BatchReport:
             parts.append(f"lag {rows:,}")
         parts.append(f"{seconds:.2f} s")
         return f"batch {self.name}: {' · '.join(parts)}"
+
+    def _written(self, output: str) -> str:
+        rows = self.done.written[output]
+        what = f" contribution{'s' * (rows != 1)}" if output in self.totals else ""
+        return f"{output} {rows:,}{what}"
 
     def lag(self, queues: Sequence[Queue], most: int) -> int | None:
         """Return how many rows the queues had after the batch; None if no look has shown it.
