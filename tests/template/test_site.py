@@ -125,7 +125,7 @@ def test_no_page_scrolls_sideways_on_a_laptop_or_a_phone(tmp_path: Path) -> None
 
 
 def test_the_reference_has_every_command() -> None:
-    page = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
     first = "".join(re.findall(r"^\| (`.*?) \|", page, re.MULTILINE))
     assert set(re.findall(r"`make ([a-z-]+)`", first)) == {*OFFERED["project"]}
 
