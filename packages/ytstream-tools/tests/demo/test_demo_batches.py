@@ -15,6 +15,7 @@ from yt import yson
 from minicluster import testing
 from tests.support.examples import example
 from tests.support.helpers import ContextOf, fails_with
+from ytstream import Column
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row, head_row
@@ -86,7 +87,9 @@ def test_totals_have_contributions_and_not_rows(
     nothing = compare(Counter(), Counter())
     outcomes = {"output": nothing, "rejected": nothing}
     result = DemoResult(1, 18, outcomes, kills=1, restarts=1, history=read(context))
-    demo_text.show_history(example("transactional", "aggregate", rejects=True).job, result)
+    job = example("transactional", "map", rejects=True).job
+    totals = [Column("auction", "int64", key=True), Column("bids", "int64", aggregate="sum")]
+    demo_text.show_history(replace(job, outputs={**job.outputs, "output": totals}), result)
     text = capsys.readouterr().out
     assert "contributions into output" in text
     assert text.endswith("  read = 18, output = 15 contributions, rejected = 3\n")
