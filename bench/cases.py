@@ -23,12 +23,13 @@ WAYS: Mapping[str, str] = {
 TITLES: Mapping[str, str] = {LISTING: "SPYT's example"}
 """How people read the name of a variant; the stored results have the short one."""
 
-REJECTS, OUTPUTS, STATIC = "rejects", "outputs", "static"
+REJECTS, OUTPUTS, STATIC, ARCHIVE = "rejects", "outputs", "static", "archive"
 """What a case may add to the example job."""
 EXTRAS: Mapping[str, str] = {
     REJECTS: "one row in a hundred rejected",
     OUTPUTS: "two outputs",
     STATIC: "a static output",
+    ARCHIVE: "a static table per hour",
 }
 _SLOW_KINDS = {"sessions": 5}
 """A batch of this kind takes many times as long: fewer rows show as much."""
@@ -163,6 +164,7 @@ def _all() -> Iterator[Case]:
         name = f"{guarantee.replace('_', '-')}-map"
         yield Case(f"{name}-outputs", guarantee, "map", extra=OUTPUTS)
         yield Case(f"{name}-static", guarantee, "map", extra=STATIC)
+        yield Case(f"{name}-archive", guarantee, "map", extra=ARCHIVE)
     yield Case("idempotent-map-outputs", "idempotent", "map", extra=OUTPUTS)
     for guarantee in ("transactional", "idempotent"):
         yield Case(f"one-core-{guarantee}", guarantee, "map", cores=1)

@@ -193,6 +193,7 @@ _GOALS: Mapping[str, Sequence[tuple[str, float, bool]]] = {
     "transactional-join": ((RATE, 1.6, True),),
     "transactional-deduplicate": ((RATE, 1.3, True),),
     "transactional-map-rejects": ((RATE, 0.92, True),),
+    "transactional-map-archive": ((RATE, 0.85, True),),
     "curve-tablets-5ms-64": ((SECONDS, 0.4, False),),
     "curve-tablets-5ms-256": ((SECONDS, 0.4, False),),
     "curve-columns-80": ((RATE, 1.6, True),),

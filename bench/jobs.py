@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from yt.yson import YsonUint64
 
-from bench.cases import JOB, LISTING, NOOP, OUTPUTS, REJECTS, STATIC, Case, Size
+from bench.cases import ARCHIVE, JOB, LISTING, NOOP, OUTPUTS, REJECTS, STATIC, Case, Size
 from tests.support.examples import MERGE, example, settings_of
 from tests.support.static_outputs import static
-from ytstream import Column
+from ytstream import REJECTED, Column, Hourly
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Job, JobContext
@@ -62,6 +62,9 @@ def job_of(case: Case, way: str) -> Job:
         job = replace(job, outputs={"output": columns, "expensive": columns}, split=split)
     elif extra == STATIC:
         job = static(job, "output")
+    elif extra == ARCHIVE:  # a batch of the sample has 21 minutes: rows of one hour, or of two
+        outputs = {**static(job, "output").outputs, "rejected": REJECTED}
+        job = replace(job, outputs=outputs, static={"output": Hourly("date_time")})
     return job
 
 

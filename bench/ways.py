@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import reduce
 
@@ -32,6 +32,7 @@ from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.query import supervisor
 from ytstream.query.stop_signal import StopSignal
+from ytstream.recovery.lock import alone
 from ytstream.settings import spark_conf
 from ytstream.spark import session
 
@@ -86,7 +87,9 @@ def running(
 ) -> Iterator[StreamingQuery]:
     """Give the query of a way once it runs; it is stopped when the block is left."""
     if way not in (LISTING, NOOP):
-        with _supervised(context, spark) as query:
+        # The lock costs a ping in five seconds. The tables of an archive depend on it.
+        lock = alone(context) if context.job.archives else nullcontext()
+        with lock, _supervised(context, spark) as query:
             yield query
         return
     if way == LISTING:
@@ -153,7 +156,7 @@ def _transformed(context: JobContext, events: DataFrame, spark: SparkSession) ->
 
 @contextmanager
 def _supervised(context: JobContext, spark: SparkSession) -> Iterator[StreamingQuery]:
-    """Run the job as `run` does; the lock, which costs a ping in five seconds, is left out."""
+    """Run the job as `run` does, but for the lock."""
     stop = StopSignal()
     own = replace(context, client=connect(context.settings))
     tablets = Tablets(spark._jvm, own.settings)
