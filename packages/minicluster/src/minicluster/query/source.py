@@ -56,21 +56,23 @@ class Source:
     def _sorted(self, where: Expression | None) -> Iterator[bytes]:
         equal = dict(_equalities(where))
         prefixes: list[Key] = [()]
+        low, high = _EVERYTHING
         for column in self.table.schema.columns[: self.table.schema.key_count]:
             literals = equal.get(self.name(column.name))
             if literals is None:
+                low, high = _bounds(where, self.name(column.name), column.wire_type)
                 break
             prefixes = [
                 (*prefix, *_key_part(column.wire_type, literal))
                 for prefix in prefixes
                 for literal in literals
             ]
-        ranges = [(prefix, (*prefix, _AFTER)) for prefix in sorted({*prefixes})]
-        for prefix, end in ranges:
-            for index in range(max(0, self.table.tablet_of(prefix)), self.table.tablet_of(end) + 1):
+        ranges = [((*prefix, *low), (*prefix, *high)) for prefix in sorted({*prefixes})]
+        for begin, end in ranges:
+            for index in range(max(0, self.table.tablet_of(begin)), self.table.tablet_of(end) + 1):
                 require_readable(self.table.tablets[index], self.path)
-        for prefix, end in ranges:
-            for _, row in self.table.data.scan(self.timestamp, prefix, end):
+        for begin, end in ranges:
+            for _, row in self.table.data.scan(self.timestamp, begin, end):
                 yield row
 
     def _ordered(self, where: Expression | None) -> Iterator[bytes]:
@@ -92,6 +94,38 @@ class Source:
             for start, count in rows:
                 first, found = data.spans(start, count)
                 yield from numbered(found, width, index, first)
+
+
+_EVERYTHING: tuple[Key, Key] = ((), (_AFTER,))
+
+
+def _bounds(where: Expression | None, name: str, kind: int) -> tuple[Key, Key]:
+    """Return the parts of a key between which a column has to be.
+
+    The server reads no rows that key columns exclude, either (query/engine_api/range_inferrer.h).
+    """
+    low, high = _EVERYTHING
+    for sign, literal in _comparisons(where, name):
+        if literal.kind != kind:
+            continue
+        value = _key_part(kind, literal)
+        bound = (*value, _AFTER) if sign in (">", "<=") else value
+        if sign in (">", ">="):
+            low = max(low, bound)
+        else:
+            high = min(high, bound)
+    return low, high
+
+
+def _comparisons(where: Expression | None, name: str) -> Iterator[tuple[str, Literal]]:
+    """Yield the signs and constants that a column is compared with, if all of that must hold."""
+    match where:
+        case Binary("and", left, right):
+            yield from _comparisons(left, name)
+            yield from _comparisons(right, name)
+        case Binary("<" | "<=" | ">" | ">=" as sign, Name(found), Literal() as literal):
+            if found == name:
+                yield sign, literal
 
 
 def _key_part(kind: int, literal: Literal) -> Key:
