@@ -24,7 +24,11 @@ if not os.environ.get("YT_CONFORMANCE_PROXY"):
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.load_profile("here")
 
-_FIRST = ("test_the_demo_with_columns", "tests/faults/sweep/test_sample.py")
+_FIRST = (
+    "test_the_demo_with_columns",
+    "tests/faults/sweep/test_sample.py",
+    "tests/faults/sweep/test_archives.py",
+)
 """The longest tests: the last to end has one core to itself, and leaves one idle. Then those with a
 Spark session of their own: none other may run in their process yet."""
 

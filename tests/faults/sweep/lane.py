@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,10 +44,16 @@ class Lane:
     folder: Path
     _empty: str
 
-    def provisioned(self, variant: Variant) -> tuple[JobContext, Sample]:
-        """Empty the cluster, make the variant's objects, and give the session its settings."""
+    def provisioned(
+        self, variant: Variant, changed: Callable[[JobContext], JobContext] | None = None
+    ) -> tuple[JobContext, Sample]:
+        """Empty the cluster, make the variant's objects, and give the session its settings.
+
+        ``changed`` edits the job before.
+        """
         testing.empty(self.cluster, self._empty)
         context, sample = context_of(variant, self.cluster.http)
+        context = changed(context) if changed else context
         with patch.object(job_objects, "LOCAL_QUEUE_TABLETS", PARTITIONS):
             job_objects.provision(context)
         fill_reference(context, sample)

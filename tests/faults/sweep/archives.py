@@ -1,0 +1,264 @@
+"""Jobs with an archive, killed at every request: of a start, of a batch with pieces, of sealing.
+
+One run is recorded: three batches and more in each of three periods, some of two periods, late rows
+in each period, rows of no period. The cluster keeps its state after each request that may change
+it: it is what a driver leaves that is killed there, and before the next request. A new driver goes
+on from each state; then every row is counted.
+
+When a period is complete is up to the run, as if rows were written at those times: a loaded state
+does not turn the cluster's clock back.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from tests.faults.sweep.lane import Lane
+from tests.faults.sweep.life import EndedError, Life, end_queries, until
+from tests.faults.sweep.points import WRITES
+from tests.faults.sweep.points import named as objects
+from tests.faults.sweep.scene import Scene
+from tests.faults.sweep.variants import Variant
+from tests.support.static_outputs import static
+from ytstream import Hourly, days, minutes
+from ytstream.job import JobContext
+from ytstream.ledger import archive_rows
+from ytstream.recovery import archive_tables, completeness
+from ytstream.recovery.archive_tables import SEALED
+from ytstream.recovery.lock import alone
+from ytstream.schema.periods import begin_of, named
+from ytstream.settings.job_settings import OWN, SPYT
+
+VARIANTS = tuple(
+    Variant(guarantee, "map", connector=connector)
+    for guarantee in ("transactional", "idempotent", "at_least_once")
+    for connector in (OWN, SPYT)
+)
+HOUR = 3_600
+_OLD, _AHEAD = -200, 40
+"""Hours of rows that belong to no period."""
+_EXPIRED_SECONDS = 61
+"""After so long the lock of a killed driver is free, and what its transactions have locked."""
+_LOOK_SECONDS = 0.1
+_SHOWN_EACH = 25
+
+
+@dataclass
+class _Alone(Life):
+    """A driver with the job's lock: the tables of an archive depend on it."""
+
+    def run(self) -> None:
+        with alone(self.context):
+            super().run()
+
+
+@dataclass
+class ArchiveRun:
+    """A job with an archive on a lane; its run, and what drivers make of the states of that run."""
+
+    scene: Scene
+    base: int
+    """The beginning of the hour in which the run begins; hours count from there."""
+    complete: float = 0.0
+    """Until when all rows of the archive are there."""
+    sent: int = 0
+    life: Life = field(init=False)
+    states: Mapping[int, float] = field(default_factory=dict)
+    """Number of a request of the recording whose state was kept -> ``complete`` at that time."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    """What these requests are about."""
+    _said: list[tuple[int, float]] = field(default_factory=list)
+    """After which request ``complete`` has changed, and to what."""
+
+    # -- a run
+
+    def record(self) -> None:
+        """Play the run; keep the state after each request."""
+        control = self.scene.control
+        control.journal.clear()
+        control.record(str(self.scene.folder), sorted(WRITES))
+        self._start()
+        self._batch(-5, -5)
+        self._batch(-5)
+        self._batch(-5, -5, -4, _OLD)
+        self._close(-4)
+        self._batch(-5, -4, -4, _AHEAD)
+        self._say(-3)  # it is closed while the next batch is under way, or before
+        self._batch(-4, -3)
+        self._close(-3)
+        self._batch(-4, -3, -3)
+        self._batch(-3, -5)
+        self._close(-2)
+        self._batch(-3)
+        self._close(-1)
+        self.life.end()
+        control.record(None)
+        entries = control.journal()
+        about = objects(entries, self.scene.variant.root)
+        self.names = {e.n: f"{e.method} {name}" for e, name in zip(entries, about, strict=True)}
+        kept = sorted(int(path.stem) for path in self.scene.folder.glob("*.state"))
+        self.states = {n: max((c for at, c in self._said if at < n), default=0.0) for n in kept}
+
+    def _start(self) -> None:
+        self.life = _Alone(self.scene.context, self.scene.lane.spark)
+        self.life.start()
+
+    def _batch(self, *hours: int) -> None:
+        """Send rows of these hours, and wait until they are in a batch."""
+        (queue,) = self.scene.context.settings.queues
+        rows = self.scene.sample.make(len(hours), self.sent + 1, None)
+        for row, hour in zip(rows, hours, strict=True):
+            self.sent += 1
+            row["event_id"] = str(self.sent)
+            row["date_time"] = (self._at(hour) + HOUR // 2) * 1_000_000
+        self.scene.put(queue, rows)
+        self._wait(self.scene.drained(), "a batch")
+
+    def _close(self, hour: int) -> None:
+        """Let all periods before that hour be complete, and wait for their tables."""
+        self._say(hour)
+        path = f"{self._folder}/@{completeness.COMPLETE_UNTIL}"
+        client, wanted = self.scene.context.client, named(self._at(hour))
+        self._wait(lambda: client.exists(path) and client.get(path) == wanted, f"tables by {hour}")
+
+    def _say(self, hour: int) -> None:
+        self.complete = self._at(hour)
+        self._said.append((self.scene.control.journal()[-1].n, self.complete))
+
+    def _wait(self, is_over: Callable[[], Any], what: str) -> None:
+        until(lambda: self.life.is_over or is_over(), what, pause=_LOOK_SECONDS)
+        if self.life.is_over:
+            raise EndedError(str(self.life.error))
+
+    def _at(self, hour: int) -> int:
+        return self.base + hour * HOUR
+
+    # -- a driver that is killed
+
+    def play(self, every: int = 1) -> list[str]:
+        """Let a new driver go on from each state of the run; return what is wrong, by state."""
+        states, wrong, begun = [*self.states][::every], list[str](), time.monotonic()
+        for number, n in enumerate(states, 1):
+            wrong += [f"killed after {self.names[n]} ({n}): {line}" for line in self._killed(n)]
+            if number % _SHOWN_EACH == 0 or number == len(states):
+                each = (time.monotonic() - begun) / number
+                said = f"{number} of {len(states)} kills, {each:.1f} s each, {len(wrong)} wrong"
+                print(f"{self.scene.variant.name}: {said}", *wrong[-3:], sep="\n  ", flush=True)
+        return wrong
+
+    def _killed(self, n: int) -> list[str]:
+        scene = self.scene
+        scene.load(str(scene.folder / f"{n}.state"))
+        scene.control.clock.advance(_EXPIRED_SECONDS)
+        scene.control.journal.clear()
+        self.complete = self.states[n]
+        before = self._shown()
+        try:
+            self._start()
+            self._wait(scene.drained(), "the rows that waited")
+            self._batch(-5, -4, -3, -2)  # late ones, but of the last hour
+            self._close(0)
+            self.life.end()
+        except Exception as error:  # whatever it is, the next state is played
+            return [*before.halves(), f"{type(error).__name__}: {error}"]
+        finally:
+            self.life.ask_to_end()
+            end_queries(scene.lane.spark)
+        return [*before.halves(), *self._problems(before)]
+
+    # -- what is there
+
+    @property
+    def _folder(self) -> str:
+        return self.scene.context.settings.output
+
+    def _shown(self) -> Shown:
+        client: Any = self.scene.context.client
+        wanted = ["id", "row_count", SEALED]
+        found = client.list(self._folder, attributes=wanted)
+        return Shown({str(node): {**node.attributes} for node in found})
+
+    def _problems(self, before: Shown) -> Iterator[str]:
+        """Yield what is wrong once all periods are closed."""
+        client: Any = self.scene.context.client
+        settings, after = self.scene.context.settings, self._shown()
+        yield from after.halves()
+        changed = [n for n, table in before.tables.items() if after.tables.get(n) != table]
+        if changed:
+            yield f"tables that were shown have changed: {changed}"
+        rows = {name: [*client.read_table(f"{self._folder}/{name}")] for name in after.tables}
+        kept_out = client.select_rows(f"row from [{settings.outputs['rejected']}]")
+        found = Counter(str(row["event_id"]) for row in chain(*rows.values()))
+        found.update(str(json.loads(row["row"])["event_id"]) for row in kept_out)
+        (queue,) = settings.queues
+        sent = Counter(str(row["event_id"]) for row in client.select_rows(f"* from [{queue}]"))
+        if found != sent:
+            yield f"lost: {[*(sent - found)]}, repeated: {[*(found - sent)]}"
+        for name, table in rows.items():
+            begin = begin_of(name)
+            hours = {int(row["date_time"]) // 1_000_000 // HOUR * HOUR for row in table}
+            if begin is None or hours != {begin[0]}:
+                yield f"{name} has rows of {[*map(named, hours)]}"
+        known = map(archive_rows.table_of, self._ledger(archive_rows.tables_query))
+        if {t.name: (t.rows, t.step) for t in known} != {
+            name: (len(table), archive_rows.SEALED) for name, table in rows.items()
+        }:
+            yield "the ledger has other tables, or other counts"
+        batches = client.select_rows(f'rows_written from [{settings.ledger}] where kind = "batch"')
+        written = sum(int(batch["rows_written"]["output"]) for batch in batches)
+        if written != (total := sum(map(len, rows.values()))):
+            yield f"batches of the ledger have written {written} rows, and tables have {total}"
+        root = f"{settings.staging}/output"
+        left = client.get(root) if client.exists(root) else {}
+        if left or [*self._ledger(archive_rows.pieces_query)]:
+            yield f"pieces are left: {left}"
+
+    def _ledger(self, query: Callable[[str, str], str]) -> Iterator[Mapping[str, Any]]:
+        context = self.scene.context
+        found = context.client.select_rows(query(context.settings.ledger, "output"))
+        return iter(found)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The tables that a reader finds: id, rows and mark of each."""
+
+    tables: Mapping[str, Mapping[str, Any]]
+
+    def halves(self) -> Iterator[str]:
+        """Yield which of them are not whole, or are there twice."""
+        for name, table in self.tables.items():
+            if table["row_count"] != table[SEALED]["rows"] or not table["row_count"]:
+                yield f"{name} was seen with {table['row_count']} of {table[SEALED]['rows']} rows"
+        pieces = Counter(id_ for table in self.tables.values() for id_ in table[SEALED]["pieces"])
+        if more := [id_ for id_, count in pieces.items() if count > 1]:
+            yield f"two tables have the same pieces: {more}"
+
+
+@contextmanager
+def recorded(variant: Variant, lane: Lane, folder: Path) -> Iterator[ArchiveRun]:
+    """Give the recorded run of a variant; inside the block its states can be played."""
+    context, sample = lane.provisioned(variant, _archived)
+    scene = Scene(variant, lane, context, sample, folder)
+    run = ArchiveRun(scene, int(scene.control.clock.now()) // HOUR * HOUR)
+    with (
+        patch.object(completeness, "bound", lambda *_: run.complete),
+        patch.object(archive_tables, "PERIOD_SECONDS", _LOOK_SECONDS),
+    ):
+        run.record()
+        yield run
+
+
+def _archived(context: JobContext) -> JobContext:
+    archive = Hourly("date_time", lateness=minutes(0), keep=days(2))
+    job = replace(static(context.job, "output"), static={"output": archive})
+    return replace(context, job=job)

@@ -1,0 +1,34 @@
+"""Kills of jobs with an archive; `make journeys` has one at every request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.sweep import lane
+from tests.faults.sweep.archives import VARIANTS, recorded
+from tests.faults.sweep.variants import Variant
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.thorough]
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[lane.Lane]:
+    with lane.opened() as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("variant", "every"),
+    [
+        pytest.param(VARIANTS[0], 30, id="sample"),
+        *(pytest.param(v, 1, id=v.name, marks=pytest.mark.journey) for v in VARIANTS),
+    ],
+)
+def test_each_row_is_in_one_table_or_rejected_wherever_a_driver_is_killed(
+    opened: lane.Lane, variant: Variant, every: int, tmp_path: Path
+) -> None:
+    with recorded(variant, opened, tmp_path) as run:
+        assert run.play(every) == []
