@@ -183,7 +183,17 @@ REQUESTS = (
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
+@pytest.mark.parametrize(
+    ("guarantee", "connector"),
+    [
+        ("transactional", "own"),
+        ("at_least_once", "own"),
+        ("idempotent", "own"),
+        pytest.param("transactional", "spyt", marks=pytest.mark.journey),
+        pytest.param("at_least_once", "spyt", marks=pytest.mark.journey),
+        pytest.param("idempotent", "spyt", marks=pytest.mark.journey),
+    ],
+)
 @pytest.mark.parametrize("action", ["lose_reply", "fail"])
 @pytest.mark.parametrize(("method", "skip"), REQUESTS)
 def test_a_batch_or_a_table_that_is_cut_off(
@@ -191,12 +201,16 @@ def test_a_batch_or_a_table_that_is_cut_off(
     spark: SparkSession,
     cluster: Running,
     guarantee: str,
+    connector: str,
     action: str,
     method: str,
     skip: int,
 ) -> None:
-    """Three batches in each period, one of two periods, and a late row in each."""
-    stream = archived(stream_of(guarantee, "map"))
+    """Three batches in each period, one of two periods, and a late row in each.
+
+    tests/faults/sweep/archives.py kills a driver at every request.
+    """
+    stream = archived(stream_of(guarantee, "map"), connector=connector)
     adopt(spark, stream.context)
     first: list[tuple[int, ...]] = [(-3,), (-3, -3, -2)]
     for hours in first:
