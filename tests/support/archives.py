@@ -110,7 +110,8 @@ class Driver:
         group = group_of(begin, archive.seconds, state.closed, state.generation)
         folder = archive_tables.folder_of(self.context, "output", group)
         path = f"{folder}/{piece_name(self.epoch, self.batch_number + 1)}"
-        id_ = self.client.copy(self._first, path, recursive=True)
+        self.client.copy(self._first, path, recursive=True)
+        id_ = self.client.get(f"{path}/@id")  # the client returns the answer as it came
         return Staged("output", group, Piece(path, str(id_), len(seconds), 100))
 
     def seal(self, until: float) -> list[str]:
