@@ -131,6 +131,9 @@ def client_of(proxy: str, token: str, *, patient: bool = True, seconds: float = 
             "get_operation_retries": retries,
             # A lost ping is reported to the supervisor, not raised in whichever thread runs.
             "ping_failed_mode": "pass",
+            # A commit waits until the thread of the pings wakes up (PingTransaction.stop): by
+            # default up to 100 ms, for each batch with pieces and each table of an archive.
+            "transaction_sleep_period": 10,
         },
     )
     return client
