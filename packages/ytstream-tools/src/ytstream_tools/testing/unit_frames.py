@@ -375,7 +375,9 @@ def _frame(
 ) -> DataFrame:
     ways = {column.name: conversion(column.type) for column in columns}
     values = [tuple(way.to_spark(row.get(name)) for name, way in ways.items()) for row in rows]
-    return string_columns.crossed(spark.createDataFrame(values, _schema(columns)))
+    # In one part: Spark then groups without a shuffle (CoalesceExec, SinglePartition).
+    made = spark.createDataFrame(values, _schema(columns)).coalesce(1)
+    return string_columns.crossed(made)
 
 
 def _schema(columns: Sequence[Column]) -> StructType:
