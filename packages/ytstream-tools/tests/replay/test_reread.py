@@ -17,8 +17,9 @@ from ytstream.ledger.ledger_rows import BatchRow, Head, Move, batch_row, head_ro
 from ytstream.recovery import output_ownership
 from ytstream.spark import session
 from ytstream_tools.commands import replay_rejected
-from ytstream_tools.replay import rejected_replay, reread
-from ytstream_tools.replay.rejected_replay import ReplayCounts
+from ytstream_tools.replay import rejected_table, reread
+from ytstream_tools.replay.rejected_table import RejectedTable
+from ytstream_tools.replay.replay_counts import ReplayCounts
 from ytstream_tools.replay.reread import LedgerReads, PositionStatus, Rewind
 
 START = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -162,7 +163,7 @@ def test_a_row_is_not_replayed_whose_batches_the_ledger_has_dropped(
     queue = context.settings.queues[0]
     assert reads.of(queue, 0, row, _time(-1)) is status
     found = [{"tablet_index": 0, "row_index": row, "reason": "odd", "time": _time(-1)}]
-    free = rejected_replay._free(context, lambda _: (), reads, found, counts)
+    free = RejectedTable(context).free(lambda _: (), reads, found, counts)
     assert bool(free) is (status is PositionStatus.REJECTED)
     assert counts.unknown == (status is PositionStatus.UNKNOWN)
     said = [reason for reason in counts.reasons() if "no longer has the batches" in reason]
@@ -228,7 +229,7 @@ def test_rows_of_removed_partitions_are_counted_among_those_that_stay(
     ]
     rewinds = {queue: [Rewind(2, _time(0), {})]}
     reads = LedgerReads({queue: {0: 9}}, retired={queue: {1: 3}}, rewinds=rewinds)
-    assert not rejected_replay._free(context, lambda _: (), reads, found, counts)
+    assert not RejectedTable(context).free(lambda _: (), reads, found, counts)
     assert counts.stayed == 3
     (reason,) = counts.reasons()
     assert "a reshard has removed their partition" in reason
@@ -253,7 +254,7 @@ def test_a_chunk_has_as_many_rows_as_its_bytes_allow(
     provisioned_of: ContextOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And a row with more bytes is a chunk of its own."""
-    monkeypatch.setattr(rejected_replay, "CHUNK_BYTES", 250)
+    monkeypatch.setattr(rejected_table, "CHUNK_BYTES", 250)
     context = provisioned_of("transactional", "map", 1, rejects=True)
     sizes = [100, 100, 100, 1_000, 100, 100]
     rows = [
@@ -264,7 +265,7 @@ def test_a_chunk_has_as_many_rows_as_its_bytes_allow(
     client.insert_rows(context.settings.outputs["rejected"], rows)
     found: list[list[int]] = []
     last: tuple[int, ...] = ()
-    while chunk := rejected_replay._read(context, client.select_rows, last):
+    while chunk := RejectedTable(context).read(client.select_rows, last):
         found.append([row["row_index"] for row in chunk])
         last = (0, found[-1][-1])
     assert found == [[0, 1], [2], [3], [4, 5]]

@@ -545,7 +545,7 @@ def _replayed(stream: Stream) -> str:
 def test_rows_that_a_corrected_transform_accepts_are_replayed_once(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, guarantee: str, queues: int
 ) -> None:
-    monkeypatch.setattr("ytstream_tools.replay.rejected_replay.CHUNK", 7)
+    monkeypatch.setattr("ytstream_tools.replay.rejected_table.CHUNK", 7)
     stream = stream_of(guarantee, "map", queues, rejects=True)
     stream.send(500)
     stream.drain()
@@ -589,9 +589,11 @@ def test_a_replay_replaces_no_row_of_a_recreated_queue(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch, *, is_fixed: bool, queues: int
 ) -> None:
     """Rows of the former queue have its positions, and stay in `rejected` by consent."""
-    monkeypatch.setattr("ytstream_tools.replay.rejected_replay._KEYS", 7)
+    monkeypatch.setattr("ytstream_tools.replay.rejected_table._KEYS", 7)
     if not is_fixed:
-        monkeypatch.setattr("ytstream_tools.replay.rejected_replay._taken", lambda *_: set())
+        monkeypatch.setattr(
+            "ytstream_tools.replay.rejected_table.RejectedTable.taken", lambda *_: set()
+        )
     stream = stream_of("idempotent", "map", queues, rejects=True)
     stream.send(300)
     stream.drain()

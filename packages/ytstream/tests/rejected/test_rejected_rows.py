@@ -451,7 +451,7 @@ def test_a_chunk_has_as_many_rows_as_its_bytes_allow(
     rejecting: Rejecting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And a row with more bytes is a chunk of its own."""
-    monkeypatch.setattr("ytstream_tools.replay.rejected_replay.CHUNK_BYTES", 250)
+    monkeypatch.setattr("ytstream_tools.replay.rejected_table.CHUNK_BYTES", 250)
     stream = rejecting(TEXTS, {"all": "true"})
     _send(stream, [*_texts(5, "x" * 100), {"id": "99", "text": "x" * 1_000}])
     stream.drain()
@@ -467,7 +467,7 @@ def test_a_row_that_no_table_takes_is_named_and_the_rows_before_it_are_replayed(
     rejecting: Rejecting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its value is longer than 16 MiB: the cluster refuses the whole chunk for it."""
-    monkeypatch.setattr("ytstream_tools.replay.rejected_replay.CHUNK", 4)
+    monkeypatch.setattr("ytstream_tools.replay.rejected_table.CHUNK", 4)
     stream = rejecting(TEXTS, {"all": "true"})
     _send(stream, [*_texts(6), {"id": "06", "text": "x" * 9_000_000}, {"id": "07", "text": "y"}])
     stream.drain()

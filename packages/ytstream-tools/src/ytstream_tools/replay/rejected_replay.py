@@ -14,10 +14,10 @@ which a `rewind` moves the job are the job's own to write: see reread.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,7 +34,7 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import REJECTED, Job, JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.outputs.output_frames import computed
-from ytstream.outputs.row_json import INEXACT, is_inexact
+from ytstream.outputs.row_json import is_inexact
 from ytstream.outputs.sink import write_outputs
 from ytstream.query.pipeline import Flow
 from ytstream.recovery.lock import InstanceLock, alone, without_replays
@@ -43,94 +43,13 @@ from ytstream.schema.columns import key_of
 from ytstream.spark.source import INNER_POSITION
 from ytstream.spark.spark_errors import cause, explained_spark, is_of_the_rows
 
-from . import archive_replay, reread
+from . import archive_replay, rejected_table, reread
 from .archive_replay import ReplayedArchives
-from .reread import LedgerReads, PositionStatus
+from .rejected_table import Key, RejectedTable, Rows
+from .replay_counts import ReplayCounts
 
-CHUNK = 10_000
-"""Rows of one transaction, far below the 100,000 of one tablet that it may touch."""
-CHUNK_BYTES = 16 * 1024**2
-"""Bytes of their JSON, which a request, the JVM and a transaction have to hold. One row may have
-more: the JSON of a row has 16 MiB at most."""
 _SEVERAL = frozenset(("Generate", "Expand", "Union"))
 """Operators that may make several rows of one, but for a join (Spark, logical plans)."""
-_KEYS = 1_000
-"""Keys that one query names."""
-
-
-@dataclass
-class ReplayCounts:
-    """What happened to the rejected rows, or would happen."""
-
-    passed: int = 0
-    """Rows that left `rejected`; with --remove-dropped those that go into no output, too."""
-    written: dict[str, int] = field(default_factory=dict)
-    """Output -> its rows."""
-    rejected: int = 0
-    """Rows that REJECT rejects again, or whose JSON makes no row."""
-    inexact: int = 0
-    dropped: int = 0
-    """Rows that transform() and outputs() put into no output."""
-    held: int = 0
-    """Rows at whose position an output has a row."""
-    accepted: int = 0
-    """Rows that a later batch has accepted, and rows that the next batches read."""
-    coming: int = 0
-    renumbered: int = 0
-    """Rows of removed partitions that may have been read again under other positions."""
-    unknown: int = 0
-    """Rows that may have been read again by batches that the ledger has dropped."""
-    outside: int = 0
-    """Rows that an archive has no open period for, or had none for."""
-    is_removing: bool = False
-
-    @property
-    def stayed(self) -> int:
-        """How many rows stay in `rejected`."""
-        dropped = 0 if self.is_removing else self.dropped
-        read_again = self.accepted + self.coming + self.renumbered + self.unknown
-        return self.rejected + dropped + self.held + self.outside + read_again
-
-    def reasons(self) -> Iterator[str]:
-        """Yield why rows stay."""
-        if again := self.rejected - self.inexact:
-            yield f"{again} of them since REJECT rejects them again"
-        if self.inexact:
-            yield f"{self.inexact} of them since JSON cannot hold them: column `row`, {INEXACT}"
-        if self.dropped and not self.is_removing:
-            yield (
-                f"{self.dropped} of them since transform() or outputs() drops them "
-                "(--remove-dropped removes them)"
-            )
-        if self.held:
-            yield (
-                f"{self.held} of them since an output has a row at their position: they were read "
-                "again and accepted, or the queue was recreated"
-            )
-        if self.outside:
-            yield (
-                f"{self.outside} of them since an archive has no period for them, and the other "
-                "outputs may have them"
-            )
-        if self.accepted:
-            yield (
-                f"{self.accepted} of them since a later batch has read their position again and "
-                "has not rejected it: they are in the outputs, or the queue was recreated"
-            )
-        if self.coming:
-            yield f"{self.coming} of them since the job reads them again: it was moved back"
-        if self.renumbered:
-            yield (
-                f"{self.renumbered} of them since a reshard has removed their partition, and a "
-                "`rewind` came later: the job reads them again under other positions, or has "
-                "done so"
-            )
-        if self.unknown:
-            yield (
-                f"{self.unknown} of them since a `rewind` went back over them, and the ledger no "
-                "longer has the batches that came after it: they may be in the outputs. Compare "
-                "them with the outputs, and send those that are missing into a queue of the job"
-            )
 
 
 def replay(
@@ -170,30 +89,31 @@ def _replayed(
     spark: SparkSession, context: JobContext, flow: Flow, say: Callable[[str], None], *,
     remove_dropped: bool,
 ) -> str:  # fmt: skip
-    tablets, counts = Tablets(jvm_of(spark), context.settings), _counts(remove_dropped)
+    tablets = Tablets(jvm_of(spark), context.settings)
+    table, counts = RejectedTable(context), ReplayCounts(is_removing=remove_dropped)
     replaying = _Replay(spark, context, flow, archive_replay.read(context))
-    readings, last, most = reread.read(context), (), CHUNK
+    readings, last, most = reread.read(context), Key(), rejected_table.CHUNK
     while True:
-        done, found = deepcopy(counts), list[dict[str, Any]]()
+        done, found = deepcopy(counts), Rows()
         try:
             with tablets.transaction() as transaction:
-                found = _read(context, transaction.select, last, most)
+                found = table.read(transaction.select, last, most)
                 if not found:
                     break
-                free = _free(context, transaction.select, readings, found, counts)
+                free = table.free(transaction.select, readings, found, counts)
                 with explained_spark():
                     replaying.replay(tablets, transaction, free, counts)
         except (JobError, RestartableError) as error:
             if not is_of_the_rows(error):
                 raise
             if len(found) == 1:
-                raise _of_one_row(context, found[0], error) from error
+                raise _of_one_row(table, found[0], error) from error
             # Nothing was written: half of them, until one is left.
             counts, most = done, len(found) // 2
             continue
-        last = _place(context, found[-1])
-        say(f"{_gone(counts, 'went')}, {counts.stayed} are still rejected")
-    return f"{_gone(counts, 'went')}; {_said(context, counts, 'stay')}"
+        last = table.key_of(found[-1])
+        say(f"{counts.gone('went')}, {counts.stayed} are still rejected")
+    return f"{counts.gone('went')}; {counts.left('stay', table.path)}"
 
 
 def rehearse(
@@ -204,15 +124,15 @@ def rehearse(
     Where rows may replace others it says so instead.
     """
     verify_job(context.job)
-    select, counts = context.client.select_rows, _counts(remove_dropped)
+    select, counts = context.client.select_rows, ReplayCounts(is_removing=remove_dropped)
     replaying = _Replay(spark, context, flow, archive_replay.read(context))
-    readings, last = reread.read(context), ()
-    while found := _read(context, select, last):
-        replaying.count(_free(context, select, readings, found, counts), counts)
-        last = _place(context, found[-1])
+    table, readings, last = RejectedTable(context), reread.read(context), Key()
+    while found := table.read(select, last):
+        replaying.count(table.free(select, readings, found, counts), counts)
+        last = table.key_of(found[-1])
     keyed = _keyed(context)
     return [
-        f"{_gone(counts, 'would go')}; {_said(context, counts, 'would stay')}",
+        f"{counts.gone('would go')}; {counts.left('would stay', table.path)}",
         *(
             f"{context.settings.outputs[name]}: {rows} more"
             + (" at most: each replaces a row with its key, if there is one" * (name in keyed))
@@ -223,54 +143,9 @@ def rehearse(
     ]
 
 
-def _counts(remove_dropped: bool) -> ReplayCounts:
-    return ReplayCounts(is_removing=remove_dropped)
-
-
-def _gone(counts: ReplayCounts, verb: str) -> str:
-    removed = counts.dropped if counts.is_removing else 0
-    said = f"{counts.passed - removed} rows {verb} into the outputs"
-    if removed:
-        said += f", {removed} that go into none {verb} out of `rejected`"
-    return said
-
-
-def _said(context: JobContext, counts: ReplayCounts, verb: str) -> str:
-    return ", ".join([f"{counts.stayed} {verb} in {_path(context)}", *counts.reasons()])
-
-
-def _free(
-    context: JobContext,
-    select: Callable[[str], Iterable[Any]],
-    readings: LedgerReads,
-    found: list[dict[str, Any]],
-    counts: ReplayCounts,
-) -> list[dict[str, Any]]:
-    """Return those of ``found`` that may be replayed; count the others."""
-    taken, free = _taken(context, select, found), []
-    for row in found:
-        queue = row.get("queue_id", context.settings.queues[0])
-        reading = readings.of(queue, row["tablet_index"], row["row_index"], int(row["time"]))
-        if _place(context, row) in taken:
-            counts.held += 1
-        elif archive_replay.is_of_an_archive(row):
-            counts.outside += 1
-        elif reading is PositionStatus.ACCEPTED:
-            counts.accepted += 1
-        elif reading is PositionStatus.NEXT:
-            counts.coming += 1
-        elif reading is PositionStatus.RENUMBERED:
-            counts.renumbered += 1
-        elif reading is PositionStatus.UNKNOWN:
-            counts.unknown += 1
-        else:
-            free.append(row)
-    return free
-
-
 def _keyed(context: JobContext) -> list[str]:
     """Return the outputs whose key is not the position, and in which a row replaces another."""
-    key = _key(context)
+    key = RejectedTable(context).key
     return [
         name
         for name, columns in context.job.output_columns.items()
@@ -348,7 +223,12 @@ class _Replay:
     flow: Flow
     archives: ReplayedArchives
 
-    def count(self, found: list[dict[str, Any]], counts: ReplayCounts) -> None:
+    @property
+    def table(self) -> RejectedTable:
+        """Where the rows are."""
+        return RejectedTable(self.context)
+
+    def count(self, found: Rows, counts: ReplayCounts) -> None:
         """Count what ``replay`` would do with the rows of ``found``."""
         outputs, found = self.flow.outputs, self._placed(found, counts)
         with self._judged(found, counts) as (rows, _):
@@ -360,7 +240,7 @@ class _Replay:
                         counts.written[name] = counts.written.get(name, 0) + made.count()
 
     def replay(
-        self, tablets: Tablets, transaction: Transaction, found: list[dict[str, Any]],
+        self, tablets: Tablets, transaction: Transaction, found: Rows,
         counts: ReplayCounts,
     ) -> None:  # fmt: skip
         """Write the rows of ``found`` that pass now, and delete them."""
@@ -376,11 +256,11 @@ class _Replay:
                     if job.archives:
                         written |= self.archives.write(frames, transaction, java)
         if deleted:
-            transaction.modify(_path(self.context), job.output_columns[REJECTED], (), deleted)
+            transaction.modify(self.table.path, job.output_columns[REJECTED], (), deleted)
             row = _row({**written, REJECTED: -len(deleted)}, started)
             transaction.modify(self.context.settings.ledger, ledger_rows.COLUMNS, [row])
 
-    def _placed(self, found: list[dict[str, Any]], counts: ReplayCounts) -> list[dict[str, Any]]:
+    def _placed(self, found: Rows, counts: ReplayCounts) -> Rows:
         """Return those of ``found`` for which archives have a period; count the others."""
         if not (found and self.context.job.archives):
             return found
@@ -391,30 +271,35 @@ class _Replay:
         return [row for number, row in enumerate(found) if number not in outside]
 
     @contextmanager
-    def _judged(
-        self, found: list[dict[str, Any]], counts: ReplayCounts
-    ) -> Iterator[tuple[DataFrame | None, list[dict[str, Any]]]]:
+    def _judged(self, found: Rows, counts: ReplayCounts) -> Iterator[tuple[DataFrame | None, Rows]]:
         """Give the rows that go into the outputs, or None, and the keys that leave `rejected`.
 
         Counts all rows of ``found``.
         """
-        dropped: set[tuple[Any, ...]] = set()
+        dropped, key_of_row = set[Key](), self.table.key_of
         if not found:
             yield None, []
             return
         with computed(self._tagged(found)) as rows:
-            deleted = _keys(self.context, rows)
-            passed = {_place(self.context, key) for key in deleted}
-            chosen = [row for row in found if _place(self.context, row) in passed]
+            deleted = self._keys(rows)
+            passed = {*map(key_of_row, deleted)}
+            chosen = [row for row in found if key_of_row(row) in passed]
             if self._may_drop(rows, len(chosen)):
-                dropped = {_place(self.context, r) for r in self._dropped(chosen)}
+                dropped = {*map(key_of_row, self._dropped(chosen))}
             counts.rejected += len(found) - len(chosen)
             counts.inexact += sum(is_inexact(row["row"]) for row in found)
             counts.dropped += len(dropped)
             if dropped and not counts.is_removing:
-                deleted = [key for key in deleted if _place(self.context, key) not in dropped]
+                deleted = [key for key in deleted if key_of_row(key) not in dropped]
             counts.passed += len(deleted)
             yield (tagging.passed(rows) if len(dropped) < len(chosen) else None), deleted
+
+    def _keys(self, rows: DataFrame) -> Rows:
+        """Return the keys of the rows that REJECT accepts."""
+        names = {name: name for name in self.table.key} | INNER_POSITION
+        accepted = rows.filter(F.col(tagging.REASON).isNull())
+        chosen = accepted.select(*(names[name] for name in self.table.key))
+        return [{name: row[names[name]] for name in self.table.key} for row in chosen.collect()]
 
     def _made(self, rows: DataFrame) -> int:
         """Return how many rows transform() makes of those that REJECT accepts."""
@@ -433,7 +318,7 @@ class _Replay:
         joins = names.count("Join") - (self.context.job.processing == "join")  # its keys are unique
         return joins > 0 or not _SEVERAL.isdisjoint(names)
 
-    def _dropped(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _dropped(self, found: Rows) -> Rows:
         """Return those of ``found``, which REJECT accepts, that go into no output.
 
         The rows of an output need not say which row each is made of. So each row has a task of its
@@ -450,7 +335,7 @@ class _Replay:
         kept = {row.task for frame in frames for row in frame.select(task).distinct().collect()}
         return [row for number, row in enumerate(found) if number not in kept]
 
-    def _dropped_halves(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _dropped_halves(self, found: Rows) -> Rows:
         """Return what ``_dropped`` does: try halves, as long as one makes fewer rows than it has.
 
         This takes many jobs of Spark, and a row that becomes several may hide one that is dropped.
@@ -465,13 +350,13 @@ class _Replay:
         halves = found[:half], found[half:]
         return [row for part in halves for row in self._dropped_halves(part)]
 
-    def _tagged(self, found: list[dict[str, Any]], *, alone: bool = False) -> DataFrame:
+    def _tagged(self, found: Rows, *, alone: bool = False) -> DataFrame:
         """Return the rows as they came out of their queues, as REJECT judges them now.
 
         With ``alone`` the task of each has its number in ``found``. A row whose JSON is damaged is
         skipped.
         """
-        queue = [name for name in ("queue_id",) if name in _key(self.context)]
+        queue = [name for name in ("queue_id",) if name in self.table.key]
         columns = [*queue, *INNER_POSITION, "reason", "row"]
         types = [*("string" for _ in queue), "long", "long", "string", "string"]
         schema = ", ".join(f"{name} {kind}" for name, kind in zip(columns, types, strict=True))
@@ -488,26 +373,19 @@ class _Replay:
         return tagging.tagged(arrived.withColumns(position), self.context)
 
 
-def _keys(context: JobContext, rows: DataFrame) -> list[dict[str, Any]]:
-    """Return the keys of the rows that REJECT accepts."""
-    key, names = _key(context), {name: name for name in _key(context)} | INNER_POSITION
-    chosen = rows.filter(F.col(tagging.REASON).isNull()).select(*(names[name] for name in key))
-    return [{name: row[names[name]] for name in key} for row in chosen.collect()]
-
-
 def _is_narrow(frame: DataFrame, tasks: int) -> bool:
     return bool(frame.rdd.getNumPartitions() == tasks)
 
 
 def _of_one_row(
-    context: JobContext, row: Mapping[str, Any], error: JobError | RestartableError
+    table: RejectedTable, row: Mapping[str, Any], error: JobError | RestartableError
 ) -> JobError:
     """Return the error of a row that cannot be written."""
-    queue = row.get("queue_id", context.settings.queues[0])
+    queue = row.get("queue_id", table.context.settings.queues[0])
     why = cause(str(error.__cause__ or error))
     return JobError(
         f"row {row['row_index']} of {queue}, partition {row['tablet_index']}, cannot be replayed "
-        f"from {_path(context)}: {why}",
+        f"from {table.path}: {why}",
         "correct transform.py for this row, or keep such rows out with REJECT; the rows before it "
         "were replayed, and it stays where it is",
         code=ErrorCode.BATCH_FAILED,
@@ -527,65 +405,3 @@ def _row(written: Mapping[str, int], started: datetime) -> dict[str, Any]:
         "started": ledger_rows.microseconds(started),
         "ended": ledger_rows.microseconds(now),
     }
-
-
-def _read(
-    context: JobContext,
-    select: Callable[[str], Iterable[Any]],
-    last: tuple[Any, ...],
-    most: int | None = None,
-) -> list[dict[str, Any]]:
-    """Return the next rows after the key ``last``: as many as fit into one transaction."""
-    key, path = ", ".join(_key(context)), _path(context)
-    after = f" where ({key}) > {_literal(last)}" if last else ""
-    tail = f"order by {key} limit {CHUNK if most is None else most}"
-    size, end = 0, last
-    for row in select(f"{key}, length(row) as size from [{path}]{after} {tail}"):
-        size += int(row["size"])
-        if size > CHUNK_BYTES and end != last:
-            break
-        end = _place(context, row)
-    if end == last:
-        return []
-    until = f"{after} and" if last else " where"
-    query = f"{key}, reason, row, time from [{path}]{until} ({key}) <= {_literal(end)} {tail}"
-    return list(select(query))
-
-
-def _taken(
-    context: JobContext, select: Callable[[str], Iterable[Any]], found: list[dict[str, Any]]
-) -> set[tuple[Any, ...]]:
-    """Return the keys among those of ``found`` at which an output has a row already.
-
-    A replay reads in its transaction: a row that the job writes there later makes its commit fail.
-    """
-    key = _key(context)
-    names = ", ".join(key)
-    taken: set[tuple[Any, ...]] = set()
-    for output, columns in context.job.output_columns.items():
-        if output == REJECTED or key_of(columns) != key:
-            continue
-        path = context.settings.outputs[output]
-        for start in range(0, len(found), _KEYS):
-            keys = [_literal(_place(context, row)) for row in found[start : start + _KEYS]]
-            query = f"{names} from [{path}] where ({names}) in ({', '.join(keys)})"
-            taken |= {_place(context, row) for row in select(query)}
-    return taken
-
-
-def _place(context: JobContext, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _key(context))
-
-
-def _literal(values: tuple[Any, ...]) -> str:
-    """Return the values as a tuple of the query language."""
-    shown = (f'"{value}"' if isinstance(value, str) else str(value) for value in values)
-    return f"({', '.join(shown)})"
-
-
-def _key(context: JobContext) -> tuple[str, ...]:
-    return key_of(context.job.output_columns[REJECTED])
-
-
-def _path(context: JobContext) -> str:
-    return context.settings.outputs[REJECTED]
