@@ -120,20 +120,20 @@ def test_the_command_is_detached_and_holds_no_token(
     confs = dict(word.split("=", 1) for word in line[line.index("--conf") :] if "=" in word)
     assert "secret-of-the-shell" not in " ".join(line)
     assert line[1:5] == ["--master", "ytsaurus://cluster.example.net", "--deploy-mode", "cluster"]
-    assert confs["spark.ytsaurus.driver.watch"] == "false"  # row 6 of ship.md's table
+    assert confs["spark.ytsaurus.driver.watch"] == "false"
     assert confs["spark.ytsaurus.driver.operation.dump.path"] == str(tmp_path / "id")
-    assert confs["spark.ytsaurus.driver.operation.alias"] == "*home/job/ledger"  # row 7
-    assert confs["spark.ytsaurus.remote.temp.files.directory"] == "//home/job/ledger-files"  # 5
-    assert confs["spark.pyspark.python"] == "python3.12"  # row 2
+    assert confs["spark.ytsaurus.driver.operation.alias"] == "*home/job/ledger"
+    assert confs["spark.ytsaurus.remote.temp.files.directory"] == "//home/job/ledger-files"
+    assert confs["spark.pyspark.python"] == "python3.12"
     assert confs["spark.ytsaurus.java.home"] == "/opt/jdk21"
-    assert confs["spark.ytsaurus.driver.maxFailures"] == "10000"  # row 3
+    assert confs["spark.ytsaurus.driver.maxFailures"] == "10000"
     assert confs["spark.ytsaurus.executor.maxFailures"] == "2500"  # times four
-    assert confs["spark.executor.instances"] == "4"  # row 10
-    assert confs["spark.ytsaurus.redirect.stdout.to.stderr"] == "true"  # row 16
+    assert confs["spark.executor.instances"] == "4"
+    assert confs["spark.ytsaurus.redirect.stdout.to.stderr"] == "true"
     assert confs["spark.ytsaurus.rpc.job.proxy.enabled"] == "false"
     assert confs["spark.ytsaurus.driverEnv.BASH_ENV"] == "./attempt.sh"
     drivers = yson.loads(confs["spark.ytsaurus.driver.operation.parameters"].encode())
-    assert drivers["annotations"]["cost"] == "0.1"  # row 13: a text stays one
+    assert drivers["annotations"]["cost"] == "0.1"  # a text stays one
     assert drivers["annotations"]["ytstream"]["commit"] == "abc"
     assert drivers["annotations"]["ytstream"]["version"] == "1.2"
     assert drivers["acl"] == [{"action": "allow", "subjects": ["team"], "permissions": ["read"]}]
@@ -176,7 +176,7 @@ def test_nothing_of_the_shell_leaks_into_the_job(tmp_path: Path) -> None:
              "PATH": "/bin", "YT_PROXY": "other", "YT_TOKEN": "secret"}  # fmt: skip
     found = spark_submit.environment(made, shell)
     assert found.keys() == {"PATH", "YT_TOKEN", "SPARK_CONF_DIR", "SPARK_HOME"}
-    assert (Path(found["SPARK_CONF_DIR"]) / "spark-defaults.conf").is_file()  # row 14
+    assert (Path(found["SPARK_CONF_DIR"]) / "spark-defaults.conf").is_file()
     given = spark_submit.given(made, tmp_path / "id")
     assert given["spark.home"] == given["spark.conf.dir"] == "-"
 
@@ -186,7 +186,7 @@ def test_nothing_of_the_shell_leaks_into_the_job(tmp_path: Path) -> None:
 def test_spark_submit_itself_takes_nothing_else_from_the_shell(
     running: minicluster.Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The real one, on a cluster without SPYT's configuration (row 9), which `look` would name."""
+    """The real one, on a cluster without SPYT's configuration, which `look` would name."""
     monkeypatch.setenv("SPARK_LEAKED_HERE", "secret-of-the-shell")
     monkeypatch.setenv("YT_TOKEN", "token-of-the-shell")
     offline = unconnected("transactional")

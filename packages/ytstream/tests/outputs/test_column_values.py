@@ -124,12 +124,12 @@ def test_bytes_that_are_not_text_are_shown_by_their_beginning(spark: SparkSessio
         rows = spark.sql(f"select cast(x'{value}' as string) as id, cast(null as bigint) as n")
         with pytest.raises(Exception, match="a null in column n") as caught:
             column_values.verified(rows, "output", columns).collect()
-        said = column_values.explained(caught.value, "batch 1-0")
+        said = column_values.job_error(caught.value, "batch 1-0")
         assert f'which is required: {{"id":"{shown}"}}\n' in str(said)
 
 
 def test_an_error_of_another_kind_stays() -> None:
-    assert column_values.explained(ValueError("null in a column"), "batch 0") is None
+    assert column_values.job_error(ValueError("null in a column"), "batch 0") is None
 
 
 UNSIGNED: dict[Any, tuple[Sequence[str], Sequence[str]]] = {
@@ -170,7 +170,7 @@ def test_a_number_that_an_unsigned_column_does_not_hold_is_named(
         try:
             column_values.verified(rows, "totals", columns).collect()
         except Exception as error:
-            found.append(str(column_values.explained(error, "batch 1-0")))
+            found.append(str(column_values.job_error(error, "batch 1-0")))
     assert len(found) == len(wrong), found
     for said, shown in zip(found, wrong, strict=True):
         assert shown in said

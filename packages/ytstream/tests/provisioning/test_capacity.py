@@ -24,7 +24,7 @@ from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head
 from ytstream.log import GrowthThresholds
 from ytstream.outputs import tablet_overflow
-from ytstream.outputs.tablet_overflow import TabletOverflow, explained, judged, overflow_of
+from ytstream.outputs.tablet_overflow import TabletOverflow, judged, overflow_error, overflow_of
 from ytstream.provisioning import capacity
 from ytstream.provisioning.capacity import CapacityCheck
 from ytstream.query import supervisor
@@ -197,12 +197,12 @@ def test_rows_with_a_key_are_looked_at(
     keys = [resharding.key([number]) for number in range(100)]
     monkeypatch.setattr(tablet_overflow, "_SAMPLE", 100)
     monkeypatch.setattr(tablet_overflow, "_keys", lambda *_: keys)
-    text = str(explained(context, many, frames))
+    text = str(overflow_error(context, many, frames))
     assert f"120000 rows into {path}, which has 1 tablet: about 120000 of them" in text
     assert "'[]' '[33;]' '[66;]' --sync" in text
     _cut(context, path, pivot_keys=[[], [50]])
-    assert isinstance(explained(context, many, {}), RestartableError)
-    text = str(explained(context, many, frames))
+    assert isinstance(overflow_error(context, many, {}), RestartableError)
+    text = str(overflow_error(context, many, frames))
     assert f"120000 rows into {path}, which has 2 tablets: about 60000 of them" in text
     assert "'[]' '[25;]' '[50;]' '[75;]' --sync" in text
 

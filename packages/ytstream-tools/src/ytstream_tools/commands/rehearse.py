@@ -20,7 +20,12 @@ def _run(context: JobContext, given: argparse.Namespace) -> int:
 
     since = positions_at_time.parsed([given.since]) if given.since is not None else None
     wanted = RehearsalRequest(
-        given.config, given.batches, since, given.commit, given.without, _python(given.python)
+        config=given.config,
+        batches=given.batches,
+        since=since,
+        commit=given.commit,
+        without=given.without,
+        python=_python(given.python),
     )
     return rehearse(context, wanted, partial(print, flush=True))
 

@@ -39,13 +39,13 @@ def play(trial: Trial, sample: Sample, log: Path, kills: int, say: Say, watch: W
 
     context = trial.context
     here = CrashScenario(
-        context,
-        sample,
-        root_of(context.job.package),
-        log,
-        watch,
-        ("--config", str(trial.config)),
-        token(context.settings),
+        context=context,
+        sample=sample,
+        root=root_of(context.job.package),
+        log=log,
+        watch=watch,
+        words=("--config", str(trial.config)),
+        token=token(context.settings),
     )
     return play_with(here, kill, BATCHES_PER_KILL * kills, say)
 

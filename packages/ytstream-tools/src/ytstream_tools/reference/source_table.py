@@ -55,13 +55,13 @@ def read(client: Client, path: str, key: Sequence[str]) -> SourceTable:
         raise refused(path, *problems)
     assert found is not None
     made = SourceTable(
-        str(found["path"]),
-        str(found["id"]),
-        tuple(key),
-        _schema(found["schema"], key),
-        int(found["row_count"]),
-        int(found["uncompressed_data_size"]),
-        int(found["content_revision"]),
+        path=str(found["path"]),
+        id=str(found["id"]),
+        key=tuple(key),
+        schema=_schema(found["schema"], key),
+        rows=int(found["row_count"]),
+        bytes=int(found["uncompressed_data_size"]),
+        revision=int(found["content_revision"]),
     )
     if nulls := _with_null(client, made, [*_optional(made)]):
         raise refused(

@@ -91,14 +91,14 @@ def read(context: JobContext, hours: float, now: datetime) -> Period:
     begin = max(latest - length, batches[0].started)
     end = max(latest, min(now, latest + length), *(mark.time for mark in marks))
     return Period(
-        head,
-        batches,
-        last,
-        len(numbers),
-        1.0 if step == 1 else step / 2,
-        sorted((mark for mark in marks if mark.time >= begin), key=lambda mark: mark.time),
-        begin,
-        end,
+        head=head,
+        batches=batches,
+        last=last,
+        count=len(numbers),
+        weight=1.0 if step == 1 else step / 2,
+        marks=sorted((mark for mark in marks if mark.time >= begin), key=lambda mark: mark.time),
+        begin=begin,
+        end=end,
     )
 
 

@@ -75,18 +75,19 @@ def _one(context: JobContext, output: str, now: datetime) -> ArchiveStatus:
     newest = client.select_rows(archive_rows.tables_query(ledger, output, limit=10))
     tables = [table for table in map(archive_rows.table_of, newest) if table.step == SEALED]
     last = tables[0] if tables else None
+    sealed_at = last.at if last is not None else None
     due = min((group.due for group in groups), default=None)
     late = 0.0 if due is None else now.timestamp() - due - archive.lateness_seconds
     return ArchiveStatus(
-        output,
-        named(min(group.begin for group in groups)) if groups else "",
-        sum(one.piece.rows for one in staged),
-        sum(one.piece.bytes for one in staged),
-        len(staged),
-        len(groups),
-        max(0.0, late),
-        f"{moment(state.announced):%Y-%m-%dT%H:%M:%SZ}" if state.announced else "",
-        last.name if last is not None else "",
-        last.rows if last is not None else 0,
-        ledger_rows.time_of(last.at) if last is not None and last.at is not None else None,
+        output=output,
+        open=named(min(group.begin for group in groups)) if groups else "",
+        rows=sum(one.piece.rows for one in staged),
+        bytes=sum(one.piece.bytes for one in staged),
+        pieces=len(staged),
+        tables=len(groups),
+        overdue_seconds=max(0.0, late),
+        complete_until=f"{moment(state.announced):%Y-%m-%dT%H:%M:%SZ}" if state.announced else "",
+        last=last.name if last is not None else "",
+        last_rows=last.rows if last is not None else 0,
+        last_sealed=ledger_rows.time_of(sealed_at) if sealed_at is not None else None,
     )

@@ -332,7 +332,13 @@ def _partitions(
     kept = retention.oldest_age(context.client, queue.path)
     found = [
         PartitionStatus(
-            queue.path, p, lower, upper, queue.consumed.get(p, 0), ends.get(p, 0), kept_seconds=kept
+            queue=queue.path,
+            number=p,
+            first=lower,
+            end=upper,
+            consumer=queue.consumed.get(p, 0),
+            next=ends.get(p, 0),
+            kept_seconds=kept,
         )
         for p, (lower, upper) in enumerate(zip(queue.lower, queue.upper, strict=True))
     ]

@@ -111,16 +111,16 @@ def plan_of(context: JobContext, config: Path, words: Sequence[str]) -> LaunchPl
     package = context.job.package
     root = root_of(package)
     return LaunchPlan(
-        context,
-        sizes_of(context.settings, words),
-        root / "dist",
-        root / "main.py",
-        root / "dist" / config.name,
-        root / "dist" / f"{package}.zip",
-        words,
-        _version(root),
-        _commit(root),
-        _repository(root),
+        context=context,
+        sizes=sizes_of(context.settings, words),
+        folder=root / "dist",
+        main=root / "main.py",
+        config=root / "dist" / config.name,
+        package=root / "dist" / f"{package}.zip",
+        words=words,
+        version=_version(root),
+        commit=_commit(root),
+        repository=_repository(root),
     )
 
 

@@ -192,7 +192,12 @@ def version_of(found: Operation) -> DeployedVersion:
     """Return the version that an operation's note describes."""
     key = str(found.note.get("submit") or found.id)
     return DeployedVersion(
-        key, StartState.STARTED, plain(found.note), found.id, found.user, found.started
+        key=key,
+        state=StartState.STARTED,
+        note=plain(found.note),
+        operation=found.id,
+        user=found.user,
+        started=found.started,
     )
 
 

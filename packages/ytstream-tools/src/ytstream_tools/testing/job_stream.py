@@ -127,7 +127,7 @@ class Stream:
             raise (failed.failure if failed is not None else None) or error from None
         finally:
             query.stop()
-            batch.release()
+            batch.close()
 
     def flow(self) -> pipeline.Flow:
         """Return what the job would stream and write."""

@@ -74,7 +74,7 @@ def stream_outputs(
                         rows.setdefault(name, {})[tuple(place)] = with_zone(frame.schema, row)
         except Exception as error:
             failures.append(
-                column_values.explained(error, f"batch {batch_name(1, number)}") or error
+                column_values.job_error(error, f"batch {batch_name(1, number)}") or error
             )
             raise RuntimeError("the batch failed") from None  # Spark adds a trace of its own
 

@@ -320,13 +320,13 @@ def _attempts(client: Client, of: str, id_: str) -> Iterator[Attempt]:
         error = job.get("error") or {}
         reason = job.get("abort_reason") or (error.get("attributes") or {}).get("abort_reason")
         yield Attempt(
-            of,
-            str(job["state"]),
-            str(job.get("start_time") or ""),
-            str(job.get("finish_time") or ""),
-            tuple(_codes(error)),
-            str(reason or ""),
-            next(_exit_codes(error), None),
+            of=of,
+            state=str(job["state"]),
+            started=str(job.get("start_time") or ""),
+            ended=str(job.get("finish_time") or ""),
+            codes=tuple(_codes(error)),
+            abort_reason=str(reason or ""),
+            exit_code=next(_exit_codes(error), None),
         )
 
 

@@ -99,13 +99,13 @@ def get(client: Client, id_: str | None = None, alias: str | None = None) -> Ope
     runtime, spec = found.get("runtime_parameters") or {}, found.get("provided_spec") or {}
     failure = (found.get("result") or {}).get("error") or {}
     return Operation(
-        str(found["id"]),
-        str(found["state"]),
-        str(found.get("authenticated_user", "")),
-        str(found.get("start_time") or ""),
-        str(found.get("finish_time") or ""),
-        reason(failure) if failure.get("code") else "",
-        runtime.get("annotations") or spec.get("annotations") or {},
+        id=str(found["id"]),
+        state=str(found["state"]),
+        user=str(found.get("authenticated_user", "")),
+        started=str(found.get("start_time") or ""),
+        ended=str(found.get("finish_time") or ""),
+        error=reason(failure) if failure.get("code") else "",
+        annotations=runtime.get("annotations") or spec.get("annotations") or {},
     )
 
 
@@ -164,12 +164,12 @@ def runs(client: Client, id_: str, state: str | None = None) -> list[Run]:
     listed = client.list_jobs(operation_id=id_, job_state=state, limit=200)["jobs"]
     found = [
         Run(
-            str(job["id"]),
-            str(job["state"]),
-            str(job.get("start_time") or ""),
-            str(job.get("finish_time") or ""),
-            str(job.get("address") or ""),
-            reason(job["error"]) if (job.get("error") or {}).get("code") else "",
+            id=str(job["id"]),
+            state=str(job["state"]),
+            started=str(job.get("start_time") or ""),
+            ended=str(job.get("finish_time") or ""),
+            host=str(job.get("address") or ""),
+            error=reason(job["error"]) if (job.get("error") or {}).get("code") else "",
         )
         for job in listed
     ]

@@ -34,7 +34,7 @@ class Callback:
             self._connection = self._client().getPerThreadConnection()
         self._function(rows, number)
 
-    def release(self, query: StreamingQuery) -> None:
+    def forget(self, query: StreamingQuery) -> None:
         """Let py4j forget the function and its connection, unless the query still runs.
 
         Java would call a function again whose connection breaks.

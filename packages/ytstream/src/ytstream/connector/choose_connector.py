@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -30,31 +31,45 @@ _WRITE_BATCH = 50_000
 """SPYT's own rows per request (SparkYtConfiguration)."""
 
 
-def in_use(spark: SparkSession, settings: Settings) -> tuple[str, str]:
-    """Return which connector a job runs on, and why it is not the configured one, if it is not."""
+@dataclass(frozen=True)
+class Connector:
+    """What a job of a session reads and writes with."""
+
+    name: str
+    problem: str = ""
+    """Why it is not the configured one; empty if it is."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is our own, which can more."""
+        return self.name == OWN
+
+    @property
+    def source(self) -> str:
+        """What ``readStream.format()`` takes."""
+        return SOURCE if self.is_own else _SPYTS
+
+
+def in_use(spark: SparkSession, settings: Settings) -> Connector:
+    """Return the connector that a job runs on."""
     if settings.connector == SPYT:
-        return SPYT, ""
+        return Connector(SPYT)
     problem = unavailable(spark)
-    return (SPYT, problem) if problem else (OWN, "")
+    return Connector(SPYT if problem else OWN, problem)
 
 
 def line(spark: SparkSession, settings: Settings) -> str:
     """Return the line that says which connector a job runs on."""
-    name, problem = in_use(spark, settings)
-    said = f"connector: {name}"
-    if problem:
-        said += f", since the job's own does not run here: {problem}"
-    if name == SPYT:
+    connector = in_use(spark, settings)
+    said = f"connector: {connector.name}"
+    if connector.problem:
+        said += f", since the job's own does not run here: {connector.problem}"
+    if not connector.is_own:
         most = settings.max_rows_per_partition / settings.trigger_seconds
         said += f"; it reads at most {most:.0f} rows/s of each tablet"
         if settings.batch_seconds is not None:
             said += ", and batch_seconds has no effect"
     return said
-
-
-def source_format(spark: SparkSession, settings: Settings) -> str:
-    """Return what ``readStream.format()`` takes."""
-    return SOURCE if in_use(spark, settings)[0] == OWN else _SPYTS
 
 
 def set_pace(settings: Settings, rows: int, java: Java) -> None:

@@ -62,14 +62,16 @@ def unavailable(spark: SparkSession) -> str:
     return problem
 
 
-def advance(java: Java, transaction: Any, consumer: str, queue: str, to: Mapping[int, int]) -> bool:
-    """Move a consumer in several partitions of a queue at once; False: not without the classes."""
-    if _MADE.get(java.jvm, (None, ""))[0] is None:
-        return False
+def is_loaded(java: Java) -> bool:
+    """Return whether the JVM has the classes; compiles nothing."""
+    return _MADE.get(java.jvm, (None, ""))[0] is not None
+
+
+def advance(java: Java, transaction: Any, consumer: str, queue: str, to: Mapping[int, int]) -> None:
+    """Move a consumer in several partitions of a queue at once, in a JVM that has the classes."""
     rows = " ".join(f"{partition}:{row}" for partition, row in to.items())
     name = str(transaction.getId().toString())
     java[f"{ADVANCE}.all"](transaction.getClient(), name, consumer, queue, rows)
-    return True
 
 
 def insert(

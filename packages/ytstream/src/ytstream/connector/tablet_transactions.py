@@ -98,9 +98,10 @@ class Transaction:
 
     def advance_all(self, consumer: str, queue: str, to: Mapping[int, int]) -> None:
         """Move the consumer in several partitions, wherever it is, at once if possible."""
-        with _explained():
-            if not to or compile_java.advance(self._java, self._transaction, consumer, queue, to):
-                return
+        if to and compile_java.is_loaded(self._java):
+            with _explained():
+                compile_java.advance(self._java, self._transaction, consumer, queue, to)
+            return
         for partition, row in to.items():
             self.advance(consumer, queue, partition, None, row)
 

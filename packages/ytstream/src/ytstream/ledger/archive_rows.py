@@ -169,14 +169,14 @@ def table_of(row: Mapping[str, Any]) -> TableRow:
     """Return the table that a row tells of."""
     found = row["state"]
     return TableRow(
-        str(row["kind"]).partition("/")[2],
-        group_in(str(found["group"])),
-        int(row["number"]) % _PARTS,
-        str(found["step"]),
-        int(found["rows"]),
-        int(found["bytes"]),
-        tuple((str(path), str(id_)) for path, id_ in found.get("pieces", ())),
-        int(row["ended"]),
+        output=str(row["kind"]).partition("/")[2],
+        group=group_in(str(found["group"])),
+        part=int(row["number"]) % _PARTS,
+        step=str(found["step"]),
+        rows=int(found["rows"]),
+        bytes=int(found["bytes"]),
+        pieces=tuple((str(path), str(id_)) for path, id_ in found.get("pieces", ())),
+        at=int(row["ended"]),
     )
 
 

@@ -257,11 +257,11 @@ def _all_changes(
 def _more(known: Mapping[str, LookupTotals], name: str, one: LookedUp) -> LookupTotals:
     before = known.get(name, LookupTotals())
     return LookupTotals(
-        before.rows + one.rows,
-        before.keys + one.keys,
-        before.missing + one.missing,
-        before.seconds + one.milliseconds / 1000,
-        before.hits + one.hits,
+        rows=before.rows + one.rows,
+        keys=before.keys + one.keys,
+        missing=before.missing + one.missing,
+        seconds=before.seconds + one.milliseconds / 1000,
+        hits=before.hits + one.hits,
     )
 
 
@@ -613,11 +613,11 @@ def _totals(found: Mapping[str, Any]) -> Totals:
         without_time=int(found.get("without_time", 0)),
         lookups={
             str(name): LookupTotals(
-                int(one["rows"]),
-                int(one["keys"]),
-                int(one["missing"]),
-                float(one["seconds"]),
-                int(one.get("hits", 0)),
+                rows=int(one["rows"]),
+                keys=int(one["keys"]),
+                missing=int(one["missing"]),
+                seconds=float(one["seconds"]),
+                hits=int(one.get("hits", 0)),
             )
             for name, one in found.get("lookups", {}).items()
         },

@@ -168,12 +168,12 @@ def queue(client: Client, path: str, offsets: Mapping[int, int], head: Head | No
     # Fresher than @queue_partitions, which the Queue Agent refreshes every few seconds.
     infos = client.get_tablet_infos(path, list(range(layout.tablets)))["tablets"]
     made = Queue(
-        path,
-        str(found["id"]),
-        tuple(int(info["trimmed_row_count"]) for info in infos),
-        tuple(int(info["total_row_count"]) for info in infos),
-        offsets,
-        layout,
+        path=path,
+        id=str(found["id"]),
+        lower=tuple(int(info["trimmed_row_count"]) for info in infos),
+        upper=tuple(int(info["total_row_count"]) for info in infos),
+        consumed=offsets,
+        layout=layout,
     )
     return made if head is None else with_newer(client, made, head)
 

@@ -98,7 +98,7 @@ def _checked(rows: DataFrame, name: str, output: str) -> Expression:
     return F.when(problem != "", F.raise_error(said).cast("binary")).otherwise(value)
 
 
-def explained(error: Exception, batch: str) -> JobError | None:
+def job_error(error: Exception, batch: str) -> JobError | None:
     """Return the error of ``checked`` as one line; None for any other one."""
     found = re.search(f"{_BEGIN}(.*?) of (.*?){re.escape(_END)}", str(error))
     if found is None:

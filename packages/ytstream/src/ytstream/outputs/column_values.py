@@ -92,11 +92,11 @@ def _row(row: StructType, columns: Sequence[Column]) -> Expression:
     return F.substring(row_json.readable(shown, strings), 1, _SHOWN)
 
 
-def explained(error: Exception, batch: str) -> JobError | None:
+def job_error(error: Exception, batch: str) -> JobError | None:
     """Return the error of ``verified`` as one line; None for any other one."""
     found = re.search(f"{_BEGIN}(.*?){re.escape(_END)}", str(error))
     if found is None:
-        return any_columns.explained(error, batch)
+        return any_columns.job_error(error, batch)
     is_null = found[1].startswith(_NULL)
     remedy = (
         "give the column a value in transform.py (coalesce), or keep such rows out with REJECT; or "

@@ -273,7 +273,7 @@ def _decided(made: DataFrame, asked: DataFrame, columns: Sequence[Column], name:
     return found.select(*keys, *made_of, change.otherwise(CHANGED).alias(CHANGE))
 
 
-def explained(error: Exception, batch: str) -> JobError | None:
+def job_error(error: Exception, batch: str) -> JobError | None:
     """Return the error of ``_decided`` as one line; None for any other one."""
     found = re.search(f"{re.escape(_BEGIN)}(.*?){re.escape(_END)}", str(error))
     if found is None:

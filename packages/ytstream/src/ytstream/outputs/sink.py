@@ -29,7 +29,6 @@ from ..ledger.ledger_rows import KeyChanges
 from ..ledger.positions import read_head
 from ..schema.changes import DELETED, deleted_columns, deleted_path
 from ..settings import spark_conf
-from ..settings.job_settings import OWN
 from ..version import version_of
 from . import merged_rows
 from .output_frames import Frames
@@ -68,7 +67,7 @@ def _add_batch(rows: DataFrame, output: str, context: JobContext, java: Java, nu
     error, and numbers begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
     """
     spark, settings = rows.sparkSession, context.settings
-    if choose_connector.in_use(spark, settings)[0] == OWN:
+    if choose_connector.in_use(spark, settings).is_own:
         columns = context.job.output_columns[output]
         tablets = context.output_tablets.get(output, 0)
         choose_connector.write(rows, settings.outputs[output], columns, tablets, settings, java)

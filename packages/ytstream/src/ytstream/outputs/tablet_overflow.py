@@ -82,7 +82,7 @@ def judged(context: JobContext, overflow: TabletOverflow) -> TabletOverflow | No
     return None
 
 
-def explained(context: JobContext, overflow: TabletOverflow, frames: Frames) -> Exception:
+def overflow_error(context: JobContext, overflow: TabletOverflow, frames: Frames) -> Exception:
     """Return what to do, by the keys of the batch: ``frames`` are its rows.
 
     A JobError; RestartableError for a batch that has none of those rows any more.

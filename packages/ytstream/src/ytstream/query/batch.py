@@ -55,7 +55,7 @@ from ..outputs.batch_metrics import BatchMetrics, batch_metrics
 from ..outputs.output_frames import OutputFrames
 from ..outputs.sink import WrittenRows, write_outputs, write_streamed
 from ..outputs.static_outputs import StaticTables
-from ..outputs.tablet_overflow import TabletOverflow, explained
+from ..outputs.tablet_overflow import TabletOverflow, overflow_error
 from ..recovery import spark_logs
 from ..recovery.epoch import Epoch, verify_epoch
 from ..rejected import former_attempt
@@ -191,10 +191,10 @@ class Batch:
         self._callback = Callback(spark, self)
         return self._callback
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Free what the query has kept; it has been stopped."""
         if self._callback is not None:
-            self._callback.release(self.query.result())
+            self._callback.forget(self.query.result())
         if self.disk is not None:
             self.disk.cleanup()
 
@@ -214,7 +214,7 @@ class Batch:
         except Exception as error:
             said = f"batch {name}"
             failure = (
-                column_values.explained(error, said) or merged_rows.explained(error, said) or error
+                column_values.job_error(error, said) or merged_rows.job_error(error, said) or error
             )
         return BatchOutcome(name, failure=failure)
 
@@ -326,7 +326,7 @@ class Batch:
                 if context.job.reject:
                     rejected = self.again.rejected_rows(batch.rows, batch.plan)
                     frames = {**frames, REJECTED: rejected}
-                raise explained(context, self.refused, frames)
+                raise overflow_error(context, self.refused, frames)
             # First: a failure here leaves nothing that a reader sees, under no guarantee.
             static = self.static_tables.write(context, frames, batch.number)
             if self.archives is not None:

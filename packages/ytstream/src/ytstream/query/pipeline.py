@@ -34,7 +34,6 @@ from ..rejected import tagging
 from ..schema.changes import Newest
 from ..schema.periods import REJECT
 from ..settings import spark_conf
-from ..settings.job_settings import OWN
 from ..spark.local_checkpoint import explained_space, made_folder
 from ..spark.source import events
 from . import pace as paces
@@ -136,12 +135,12 @@ def _verify_late_of_archives(rows: DataFrame, job: Job) -> None:
 
 def _verify_connector(spark: SparkSession, context: JobContext) -> None:
     """Raise JobError for what SPYT's writer would replace instead of adding to it or merging it."""
-    name, problem = in_use(spark, context.settings)
-    if context.job.merge and name != OWN:
+    connector = in_use(spark, context.settings)
+    why = connector.problem or "the configuration names SPYT"
+    if context.job.merge and not connector.is_own:
         raise JobError(
             f"MERGE names {', '.join(context.job.merge)}, and only the job's own connector looks "
-            "rows up and deletes them; it does not run here: "
-            f"{problem or 'the configuration names SPYT'}",
+            f"rows up and deletes them; it does not run here: {why}",
             "use the Spark and the SPYT that pyproject.toml pins; nothing was started",
             code=ErrorCode.SPYT_VERSION,
         )
@@ -152,10 +151,10 @@ def _verify_connector(spark: SparkSession, context: JobContext) -> None:
             "use the Spark and the SPYT that pyproject.toml pins; nothing was started",
             code=ErrorCode.SPYT_VERSION,
         )
-    if context.job.totals and name != OWN:
+    if context.job.totals and not connector.is_own:
         raise JobError(
             f"{', '.join(context.job.totals)} has aggregate=, and only the job's own connector "
-            f"adds to totals; it does not run here: {problem or 'the configuration names SPYT'}",
+            f"adds to totals; it does not run here: {why}",
             "use the Spark and the SPYT that pyproject.toml pins; nothing was started",
             code=ErrorCode.SPYT_VERSION,
         )
@@ -248,7 +247,7 @@ def start(
         keeps_late=context.job.rejects_late and not flow.untraceable,
         refused=refused,
         pace=pace,
-        is_own=in_use(flow.rows.sparkSession, settings)[0] == OWN,
+        is_own=in_use(flow.rows.sparkSession, settings).is_own,
         stop=stop or StopSignal(),
         references=flow.references,
         archives=_archives(context, tablets, epoch, lock),
@@ -293,7 +292,7 @@ def _pace(
 ) -> paces.Pace | None:
     """Return the pace of the query's batches, which its first one heeds; None without one."""
     settings = context.settings
-    if in_use(spark, settings)[0] != OWN:
+    if not in_use(spark, settings).is_own:
         return None
     wanted = settings.batch_seconds
     pace = None if wanted is None else paces.first(wanted, settings.max_rows_per_partition, rows)

@@ -95,19 +95,19 @@ class JobReferences:
         }
         return whole | {
             one.name: LookedUp(
-                KEYS,
-                one.table,
-                one.timestamp,
-                one.rows,
-                one.keys,
-                one.missing,
-                one.milliseconds,
-                one.hits,
+                by=KEYS,
+                table=one.table,
+                timestamp=one.timestamp,
+                rows=one.rows,
+                keys=one.keys,
+                missing=one.missing,
+                milliseconds=one.milliseconds,
+                hits=one.hits,
             )
             for one in found
         }
 
-    def release(self) -> None:
+    def free_former(self) -> None:
         """Free the rows of the query before, once this one has its own."""
         kept = {id(one) for one in self.whole.values()}
         for one in self.former.whole.values() if self.former else ():

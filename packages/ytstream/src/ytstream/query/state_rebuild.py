@@ -94,11 +94,11 @@ def planned(context: JobContext, spark: SparkSession) -> RebuildPlan:
             "`rewind` with earliest, latest or rows moves it",
             code=ErrorCode.NOT_FOR_THIS_JOB,
         )
-    connector, problem = in_use(spark, settings)
-    if connector != OWN:
+    connector = in_use(spark, settings)
+    if not connector.is_own:
         raise JobError(
             "only the job's own connector can execute batches again"
-            + (f", and it does not run here: {problem}" if problem else ""),
+            + (f", and it does not run here: {connector.problem}" if connector.problem else ""),
             f'set connector = "{OWN}"; or {_OTHERWISE}',
             code=ErrorCode.NOT_FOR_THIS_JOB,
         )
@@ -272,7 +272,7 @@ class _Execution:
                 raise
         finally:
             query.stop()
-            callback.release(query)
+            callback.forget(query)
         if self.failure is not None:
             raise self.failure
         if not self.is_done:

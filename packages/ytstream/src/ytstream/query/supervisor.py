@@ -4,7 +4,7 @@ import math
 import signal
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -189,7 +189,7 @@ class QueryRunner:
         refused, self.refused = self.refused, None
         references = JobReferences(self.spark, self.context, self.references)
         flow = pipeline.flow_of(self.spark, self.context, self.read_reference(), references)
-        references.release()
+        references.free_former()
         self.references = references
         if flow.untraceable:
             warn(flow.of_late_rows)
@@ -209,7 +209,7 @@ class QueryRunner:
         finally:
             self.rows_at_first = batch.pace.rows if batch.pace else 0
             _end(query)
-            batch.release()
+            batch.close()
 
     def _rows_of_last_batch(self, head: Head) -> int:
         """Return what the last batch of the process before was allowed to read; 0: not known."""
@@ -243,44 +243,58 @@ class QueryRunner:
             warn(f"continuing with the reference table as last read: {first_line(error)}")
         return self.reference
 
+    @property
+    def _trying_once(self) -> JobContext:
+        """The job with a client that tries once: who follows a query has to notice its end, too."""
+        return replace(self.context, client=self.impatient or self.context.client)
+
     def _follow(self, query: StreamingQuery, batch: Batch) -> None:
         """Watch the query until it must stop, then let its micro-batch finish."""
-        settings, job = self.context.settings, self.context.job
+        settings, once = self.context.settings, self._trying_once
         into = ", ".join(settings.outputs.values())
         say(f"{Event.RUNNING}, epoch {self.epoch.number}: {', '.join(settings.queues)} -> {into}")
-        # Try once: this loop has to notice signals and the end of the query, too.
-        client = self.impatient or self.context.client
-        impatient = replace(self.context, client=client)
         tasks = partial(finished_tasks, self.spark)
-        watch = Watchdog(impatient, self.epoch, query, tasks, self.queues, stop=self.stop)
-        monitor = ProgressMonitor(
-            query,
-            self.epoch.number,
-            job.large_state_bytes,
-            batch.outcomes,
-            lambda: watch.queues,
-            settings.max_rows_per_partition,
-            self.said,
-            CapacityCheck(impatient, self.said).warnings,
+        watch = Watchdog(once, self.epoch, query, tasks, self.queues, stop=self.stop)
+        monitor = self._monitor(query, batch, watch)
+        self._watch(query, batch, watch, monitor)
+        if was_active := query.isActive:
+            _end(query)
+        self.has_progressed |= monitor.report()  # also of the batch before one that has failed
+        if not was_active:
+            self._judge_end(query, batch)
+        batch.static_tables.publish(once.client, settings, math.inf)
+
+    def _monitor(self, query: StreamingQuery, batch: Batch, watch: Watchdog) -> ProgressMonitor:
+        """Return what says a line for each batch."""
+        return ProgressMonitor(
+            query=query,
+            epoch=self.epoch.number,
+            large_state_bytes=self.context.job.large_state_bytes,
+            outcomes=batch.outcomes,
+            queues=lambda: watch.queues,
+            most=self.context.settings.max_rows_per_partition,
+            said=self.said,
+            warnings=CapacityCheck(self._trying_once, self.said).warnings,
         )
-        first_look = self.first_look = self.first_look or IdleSignal(impatient)
-        # Each has a clock of its own.
-        periodic: list[Callable[[float], None]] = [
-            watch.look,
-            partial(first_look.look, query, self.epoch),
-            partial(batch.static_tables.publish, client, settings),
-            *([batch.archives.tables.tick] if batch.archives is not None else []),
-            partial(self.teller.tell, impatient),
-            OperationNote(impatient, lambda: watch.queues).tick,
-        ]
-        is_read_again = bool(job.reference or (self.references and self.references.whole))
-        end = time.monotonic() + (settings.reference_refresh if is_read_again else math.inf)
+
+    def _watch(
+        self, query: StreamingQuery, batch: Batch, watch: Watchdog, monitor: ProgressMonitor
+    ) -> None:
+        """Return when the query has ended, or when it must and no batch of it is under way."""
+        first_look = self.first_look = self.first_look or IdleSignal(self._trying_once)
+        ticks = self._ticks(query, batch, watch, first_look)
+        is_read_again = bool(
+            self.context.job.reference or (self.references and self.references.whole)
+        )
+        end = time.monotonic() + (
+            self.context.settings.reference_refresh if is_read_again else math.inf
+        )
         while query.isActive:
             if monitor.report():
                 self.has_progressed = True
                 self._warn_of_pace(batch.pace)
             first_look.is_over |= self.has_progressed
-            for tick in periodic:
+            for tick in ticks:
                 tick(time.monotonic())
             self.is_idle = watch.is_idle
             # Let each query run one trigger, or refreshes alone would restart it forever.
@@ -288,22 +302,36 @@ class QueryRunner:
             if self.stop.is_set() or is_due:
                 batch.closing.set()
                 if not query.status["isTriggerActive"]:
-                    break
+                    return
             time.sleep(_POLL_SECONDS)
-        if was_active := query.isActive:
-            _end(query)
-        self.has_progressed |= monitor.report()  # also of the batch before one that has failed
+
+    def _ticks(
+        self, query: StreamingQuery, batch: Batch, watch: Watchdog, first_look: IdleSignal
+    ) -> Sequence[Callable[[float], None]]:
+        """Return what is called over and over with the time: each has a clock of its own."""
+        once = self._trying_once
+        return [
+            watch.look,
+            partial(first_look.look, query, self.epoch),
+            partial(batch.static_tables.publish, once.client, once.settings),
+            *([batch.archives.tables.tick] if batch.archives is not None else []),
+            partial(self.teller.tell, once),
+            OperationNote(once, lambda: watch.queues).tick,
+        ]
+
+    def _judge_end(self, query: StreamingQuery, batch: Batch) -> None:
+        """Raise what has ended the query, unless its last batch was told to write nothing."""
         failed = failed_of(batch.outcomes)
         failure = failed.failure if failed is not None else None
-        if not was_active and not isinstance(failure, ClosedError):
-            # An outcome that is left is of a batch that Spark has not finished.
-            self.is_idle = self.is_idle and not batch.outcomes
-            if failed is not None and failure is not None:
-                with explained_spark(f"batch {failed.name}: "):
-                    raise failure
-            self._await_end(query, batch)
-            raise RestartableError("the query ended unexpectedly")
-        batch.static_tables.publish(client, settings, math.inf)
+        if isinstance(failure, ClosedError):
+            return
+        # An outcome that is left is of a batch that Spark has not finished.
+        self.is_idle = self.is_idle and not batch.outcomes
+        if failed is not None and failure is not None:
+            with explained_spark(f"batch {failed.name}: "):
+                raise failure
+        self._await_end(query, batch)
+        raise RestartableError("the query ended unexpectedly")
 
     def _warn_of_pace(self, pace: Pace | None) -> None:
         """Say that no batch can be as short as `batch_seconds` wants it."""

@@ -235,9 +235,10 @@ class ArchiveTables:
         """Fix the list of the pieces of a table."""
         part = 1 + max((table.part for table in self._tables(output, group.begin)), default=0)
         table = TableRow(
-            output, group, part, SEALING,
-            sum(one.piece.rows for one in pieces), sum(one.piece.bytes for one in pieces),
-            tuple((one.piece.path, one.piece.id) for one in pieces),
+            output=output, group=group, part=part, step=SEALING,
+            rows=sum(one.piece.rows for one in pieces),
+            bytes=sum(one.piece.bytes for one in pieces),
+            pieces=tuple((one.piece.path, one.piece.id) for one in pieces),
         )  # fmt: skip
         self.commit([archive_rows.table_row(table)], [])
         return table

@@ -20,7 +20,6 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext
 from ..outputs import any_columns, row_json
-from ..settings.job_settings import OWN
 from ..spark.source import ARRIVED, INNER_POSITION
 from ..spark.spark_errors import cause
 from . import collected
@@ -53,7 +52,7 @@ def tagged(events: DataFrame, context: JobContext) -> DataFrame:
     ]  # fmt: skip
     if not counts:  # a mark in the plan for late rows
         counts = [F.count(F.lit(1)).alias("rows")]
-    if not job.reject or in_use(spark, context.settings)[0] != OWN:
+    if not job.reject or not in_use(spark, context.settings).is_own:
         return rows.observe(REJECTED, *counts)
     row = StructType([events.schema[column.name] for column in job.queue_columns])
     queues = context.settings.queues

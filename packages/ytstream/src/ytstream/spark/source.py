@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..cluster.timestamps import SECONDS_BIT
-from ..connector.choose_connector import source_format
+from ..connector.choose_connector import in_use
 from ..connector.spyt import POSITION
 from ..connector.transform_plan import observed_name
 from ..errors import JobError
@@ -47,7 +47,7 @@ def _queue(spark: SparkSession, context: JobContext, queue: str) -> DataFrame:
     )
     # try_sum: null instead of an error where row numbers are beyond what a sum can hold.
     stream = (
-        spark.readStream.format(source_format(spark, context.settings))
+        spark.readStream.format(in_use(spark, context.settings).source)
         .options(**options)
         .load(queue)
         .observe(observed_name(queue), F.count("*").alias("rows"), F.try_sum(row).alias("sum"))
