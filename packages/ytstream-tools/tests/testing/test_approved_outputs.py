@@ -21,6 +21,7 @@ from ytstream_tools.preview.quick_session import static_deduplication
 from ytstream_tools.testing import approved_outputs
 from ytstream_tools.testing.computed_outputs import outputs_of, unstreamed_outputs_of
 from ytstream_tools.testing.job_stream import Stream
+from ytstream_tools.testing.unit_frames import output_frames
 
 
 @pytest.mark.spark
@@ -42,6 +43,21 @@ def test_what_the_job_computes_is_what_plain_python_expects(
     for name, found in made.items():
         columns = compared(context.job, name)
         assert counted(found, columns) == sample.wanted(context.job, rows, name)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("processing", ["window", "deduplicate"])
+def test_rows_of_the_sample_are_grouped_without_a_shuffle(
+    context_of: ContextOf, spark: SparkSession, processing: str
+) -> None:
+    """A person waits for the preview, and the first shuffle of a JVM takes a second."""
+    context = context_of("transactional", processing)
+    rows = example("transactional", processing).sample.make(5)
+    with static_deduplication():
+        frame = output_frames(spark, context, rows)["output"]
+    plan = str(cast(Any, frame)._jdf.queryExecution().executedPlan())
+    assert "Aggregate" in plan
+    assert "Exchange" not in plan
 
 
 def test_rows_of_several_queues_know_their_queue_and_those_of_one_do_not() -> None:
