@@ -725,7 +725,11 @@ MERGES: Sequence[Mutant] = (
     ),
     _mutant(
         "SPYT's writer takes rows of MERGE where the connector does not compile",
-        _of("query/pipeline.py", "    if context.job.merge and name != OWN:", "    if not name:"),
+        _of(
+            "query/pipeline.py",
+            "    if context.job.merge and not connector.is_own:",
+            "    if not connector.name:",
+        ),
         f"{_MERGE}::test_spyts_connector_does_not_take_over",
     ),
 )
