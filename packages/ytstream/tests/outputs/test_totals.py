@@ -22,6 +22,7 @@ from ytstream.connector import choose_connector
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.provisioning.job_objects import LOCAL_QUEUE_TABLETS
+from ytstream.query.batch_outcome import last_report
 from ytstream.recovery import migration
 from ytstream.recovery.epoch import Epoch
 from ytstream.spark.spark_errors import explained_spark
@@ -112,6 +113,9 @@ def test_the_table_has_the_totals_of_all_batches(stream: Stream, cluster: Runnin
     output, faults = stream.settings.output, cluster.client.faults
     stream.send(700)
     stream.drain()
+    report = last_report(stream.batch.outcomes)
+    assert report is not None
+    assert " contributions" in report.line((), 1, 1.0)
     stream.send(700)
     lost = faults.add(method="ModifyRows", where={"path": output}, skip=1, action="lose_reply")
     cluster.client.journal.clear()
