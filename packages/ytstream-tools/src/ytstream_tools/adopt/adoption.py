@@ -26,12 +26,13 @@ from ..demo import any_json, yson_rows
 from ..demo.event_times import UNITS, microseconds
 from ..demo.event_times import text as time_text
 from ..demo.saved_rows import period_us
-from . import masks, owned_files, payloads, proposals, tables_file
+from ..testing.approved_outputs import TEST
+from . import masks, owned_files, payloads, proposals, sample_files, tables_file
 from .payloads import Part
 from .proposals import EventTime, Proposals
 from .reference_source import Reference
 from .source_rows import SourceRows, verify_known
-from .starter_files import REFERENCE_FILE, Starter, reference_file
+from .starter_files import Starter
 
 _MOST_ROWS = 30_000
 """Rows that the demo or a test takes of a sample, and more."""
@@ -167,9 +168,11 @@ def planned(root: Path, starter: Starter) -> list[PlannedFile]:
     else:
         replaced = "its QUEUE is replaced" if edited(tables) else ""
         files.append(replace(_python(tables, kept, replaced), keeps_edits=bool(replaced)))
-    rows = starter.rows(_reference_rows(root, starter, is_new) + starter.looked_up_rows())
+    rows = sample_files.rows(
+        starter, _reference_rows(root, starter, is_new) + sample_files.looked_up_rows(starter)
+    )
     for found in starter.references:
-        name = reference_file(found.name) if found.name else REFERENCE_FILE
+        name = sample_files.file_of(found)
         data = b"".join(map(yson_rows.line_of, found.rows))
         files.append(PlannedFile(f"sample/{name}", data))
     files.append(_python("sample/rows.py", rows, lost if edited("sample/rows.py") else ""))
@@ -179,8 +182,8 @@ def planned(root: Path, starter: Starter) -> list[PlannedFile]:
     # What the example expects of its own rows is wrong for others.
     if not any(map(edited, examples)):
         files += [
-            _python("sample/__init__.py", starter.sample()),
-            _python("tests/test_transform.py", starter.test()),
+            _python("sample/__init__.py", sample_files.sample(starter)),
+            _python("tests/test_transform.py", TEST),
         ]
         if (root / "sample/expected.py").exists():
             files.append(PlannedFile("sample/expected.py", None))
@@ -203,9 +206,9 @@ def _reference_rows(root: Path, starter: Starter, is_new: bool) -> str:
     if not starter.job.kind.has_reference:
         return ""
     if is_new:
-        return starter.reference_rows(starter.reference, None)
+        return sample_files.reference_rows(starter, starter.reference, None)
     own = owned_files.literal(root / "sample/rows.py", "REFERENCE")
-    return starter.reference_rows(starter.job.reference_columns, own)
+    return sample_files.reference_rows(starter, starter.job.reference_columns, own)
 
 
 def _python(path: str, text: str, loses: str = "") -> PlannedFile:
