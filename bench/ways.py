@@ -11,12 +11,9 @@ state partitions, so that both cut the same batches and keep the same state.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
-from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -25,13 +22,12 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bench import jobs
 from bench.cases import LISTING, NOOP, Case, Size
-from ytstream.cluster.client import connect
-from ytstream.connector.spyt import POSITION
-from ytstream.connector.tablet_transactions import Tablets
+from tests.support import spyt_example
+from tests.support.job_thread import JobThread
+from tests.support.waiting import eventually
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.query import supervisor
-from ytstream.query.stop_signal import StopSignal
 from ytstream.recovery.lock import alone
 from ytstream.settings import spark_conf
 from ytstream.spark import session
@@ -104,29 +100,8 @@ def running(
 
 
 def _listing(context: JobContext, spark: SparkSession) -> DataStreamWriter:
-    settings, job = context.settings, context.job
-    is_keyed = context.guarantee.name == "idempotent"
-    frames = []
-    for queue in settings.queues:
-        reader = (
-            spark.readStream.format("yt")
-            .option("consumer_path", settings.consumer)
-            .option("max_rows_per_partition", settings.max_rows_per_partition)
-        )
-        if is_keyed:
-            reader = reader.option("include_service_columns", True)
-        frame = reader.load(queue)
-        for name, given in POSITION.items() if is_keyed else ():
-            frame = frame.withColumnRenamed(given, name)
-        several = len(settings.queues) > 1
-        frames.append(frame.withColumn("queue_id", F.lit(queue)) if several else frame)
-    rows = _transformed(context, reduce(DataFrame.union, frames), spark)
-    return (
-        rows.writeStream.outputMode(job.kind.output_mode)
-        .format("yt")
-        .option("checkpointLocation", f"yt:/{settings.checkpoint}")
-        .option("path", settings.output)
-    )
+    rows = _transformed(context, spyt_example.read(spark, context), spark)
+    return spyt_example.written(rows, context)
 
 
 def _noop(case: Case, size: Size, context: JobContext, spark: SparkSession) -> DataStreamWriter:
@@ -157,33 +132,22 @@ def _transformed(context: JobContext, events: DataFrame, spark: SparkSession) ->
 @contextmanager
 def _supervised(context: JobContext, spark: SparkSession) -> Iterator[StreamingQuery]:
     """Run the job as `run` does, but for the lock."""
-    stop = StopSignal()
-    own = replace(context, client=connect(context.settings))
-    tablets = Tablets(spark._jvm, own.settings)
-    runner = supervisor.QueryRunner(own, spark, tablets, stop)
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            supervisor.supervise(own.job, runner, stop)
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
+    job = JobThread(context, spark)
+    job.start()
     try:
-        deadline = time.monotonic() + _START_SECONDS
-        while not (active := spark.streams.active):
-            if errors or time.monotonic() > deadline:
-                raise errors[0] if errors else RuntimeError("the job did not start")
-            time.sleep(_POLL_SECONDS)
+        active = eventually(
+            lambda: spark.streams.active,
+            _START_SECONDS,
+            what="the start of the job",
+            meanwhile=lambda: not job.is_over,
+            said=lambda: str(job.error),
+            error=RuntimeError,
+        )
         yield active[0]
     finally:
-        stop.set()
-        thread.join()
-        tablets.beside.shutdown()
-    if errors:
-        raise errors[0]
+        job.end()
+    if job.error is not None:
+        raise job.error
 
 
 def wait(query: StreamingQuery, batches: int) -> None:

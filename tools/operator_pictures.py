@@ -22,7 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from tests.journeys.live import Live, live
+from tests.journeys.live_job import Live, live
 from tests.support.jvm import submit_args
 from tools.example import ROOT
 from tools.picture import FONTS

@@ -31,17 +31,20 @@ PARTS: Mapping[str, tuple[Path, ...]] = {
     "minicluster": (Path("packages", "minicluster", "src"),),
     "demo": (_TOOLS / "demo", _TOOLS / "testing" / "job_stream.py"),
     "harness": (
-        *(_FAULTS / name for name in ("after_requests.py", "protocol.py")),
+        *(_FAULTS / f"{name}.py" for name in ("after_requests", "protocol", "variants")),
         *(
             _FAULTS / "sweep" / f"{name}.py"
             for name in (
-                "cases", "history", "injection", "lane", "life", "listing", "oracle", "play",
-                "playing", "points", "scene", "variants", "verdict", "worker",
+                "cases", "driver", "history", "injection", "jobs", "judging", "lab", "oracle",
+                "play", "playing", "points", "process", "recording", "spyt_control", "worker",
             )
         ),
         *(
             _SUPPORT / f"{name}.py"
-            for name in ("driver", "examples", "helpers", "remounts", "server_errors")
+            for name in (
+                "examples", "helpers", "job_thread", "remounts", "server_errors",
+                "simulated_driver", "spyt_example", "verdict", "waiting",
+            )
         ),
         _SUPPORT / "in_state",
     ),

@@ -28,7 +28,7 @@ class Step(NamedTuple):
     place: str
     """The part of a driver's life."""
     request: Request | None = None
-    """What shows it on the cluster. Braces are fields of ``paths`` in two_drivers/play.py."""
+    """What shows it on the cluster. Braces are fields of ``paths`` in two_drivers/job_site.py."""
     leaves: str = ""
     """What a driver that dies after it has left on the cluster."""
     is_in_transaction: bool = False

@@ -20,10 +20,11 @@ import yt.type_info as ti
 from local_extensions.versions import SPARK
 from minicluster import testing as minicluster
 from tests.conftest import Generate
-from tests.faults.operations.cluster import submit_part
-from tests.journeys import making
+from tests.faults.operations.job_site import submit_part
+from tests.journeys import make_commands
 from tests.journeys.flights import reference
 from tests.support.queues import make_queue
+from tests.support.waiting import eventually
 from ytstream import Column
 from ytstream.cluster.client import Client, connect
 from ytstream.settings.job_settings import load
@@ -196,7 +197,7 @@ def test_an_adopted_queue_becomes_a_submitted_job_with_the_rows_that_pandas_comp
     make_queue(client, f"{root}/queue", job.columns, job.rows(), tablets=2)
 
     def make(*words: str) -> str:
-        said = making.make(project, installed[SPARK], *words)
+        said = make_commands.make(project, installed[SPARK], *words)
         print(f"{time.monotonic() - began:5.0f} s  make {' '.join(words)}")
         return said
 
@@ -213,10 +214,12 @@ def test_an_adopted_queue_becomes_a_submitted_job_with_the_rows_that_pandas_comp
     wanted = job.wanted()
     assert wanted
     # A window comes out in the batch after the one that has moved the watermark.
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while demo_tables.rows_in(client, f"{root}/job/output") < len(wanted):
-        assert time.monotonic() < deadline, make("logs")
-        time.sleep(1)
+    eventually(
+        lambda: demo_tables.rows_in(client, f"{root}/job/output") >= len(wanted),
+        PATIENCE_SECONDS,
+        said=lambda: make("logs"),
+        pause=1.0,
+    )
     make("stop", PRODUCTION)
     assert _sorted(_read(client, f"{root}/job/output")) == _sorted(wanted)
     assert len(_read(client, f"{root}/job/rejected")) == job.rejected

@@ -19,7 +19,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.journeys.live import Live, live
+from tests.journeys.live_job import Live, live
 from tests.support.jvm import submit_args
 from tests.support.promtool import Series, fires, promtool
 from tests.support.server_errors import UNAVAILABLE

@@ -25,7 +25,7 @@ import pytest
 
 from local_extensions.versions import SPARK
 from tests.conftest import Generate
-from tests.journeys.making import LINT_TEST_DEMO, edit, result_of, run
+from tests.journeys.make_commands import LINT_TEST_DEMO, edit, result_of, run
 from tests.journeys.whole import TABLETS
 from tests.support.project import ROOT
 from tests.support.sparks import OLDEST

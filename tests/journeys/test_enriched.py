@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Generate
-from tests.journeys import making
+from tests.journeys import make_commands
 from tests.journeys.enriched.shapes import SHAPES, expected
-from tests.journeys.making import edit
+from tests.journeys.make_commands import edit
 from tests.support.project import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.journey]
@@ -46,7 +46,9 @@ def test_a_killed_job_finds_what_pandas_finds(
     with config.open("a", encoding="utf-8") as opened:
         opened.write(f'\n[references]\n{shape.reference} = "{root}/{shape.reference}"\n')
     found = tmp_path / "outcome.pickle"
-    said = making.run(project, Path(sys.prefix), str(FOLDER / "played.py"), name, name, str(found))
+    said = make_commands.run(
+        project, Path(sys.prefix), str(FOLDER / "played.py"), name, name, str(found)
+    )
     print(said)
     outcome = pickle.loads(found.read_bytes())
     rows = shape.rows(outcome["rows_in"])

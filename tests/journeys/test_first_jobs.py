@@ -24,10 +24,11 @@ import yt.type_info as ti
 from local_extensions.versions import SPARK
 from minicluster import testing as minicluster
 from tests.conftest import Generate
-from tests.journeys import first_rows, making
+from tests.journeys import first_rows, make_commands
 from tests.journeys.first_rows import Rows, records
 from tests.support.jvm import submit_args
 from tests.support.queues import make_queue
+from tests.support.waiting import eventually
 from ytstream import Column
 from ytstream.cluster.client import Client, client_of
 from ytstream_tools.demo import demo_tables
@@ -238,7 +239,7 @@ def test_a_first_job_writes_what_pandas_computes(
 
         def make(*words: str) -> str:
             began = time.monotonic()
-            said = making.make(project, installed[SPARK], *words)
+            said = make_commands.make(project, installed[SPARK], *words)
             print(f"{time.monotonic() - began:5.0f} s  make {' '.join(words)}")
             return said
 
@@ -264,12 +265,13 @@ def test_a_first_job_writes_what_pandas_computes(
         outputs = f"{root}/job/output", f"{root}/job/rejected"
         count = sum(map(len, queues.values()))
         with _running(project, installed[SPARK], tmp_path / "run.log") as job:
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            while sum(len(_read(client, path)) for path in outputs) < count:
-                said = (tmp_path / "run.log").read_text(errors="replace")
-                assert job.poll() is None, said
-                assert time.monotonic() < deadline, said
-                time.sleep(0.5)
+            eventually(
+                lambda: sum(len(_read(client, path)) for path in outputs) >= count,
+                PATIENCE_SECONDS,
+                meanwhile=lambda: job.poll() is None,
+                said=lambda: (tmp_path / "run.log").read_text(errors="replace"),
+                pause=0.5,
+            )
             make("stop")
             assert job.wait(PATIENCE_SECONDS) == 0
         found, rejected = (_read(client, path) for path in outputs)

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from tests.conftest import Generate
-from tests.journeys import making
+from tests.journeys import make_commands
 from tests.journeys.flights import reference
-from tests.journeys.making import edit
+from tests.journeys.make_commands import edit
 from tests.support.project import OPTIONS, ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.journey]
@@ -89,7 +89,7 @@ def project(make: Any, case: str) -> Path:
 
 def run(project: Path, *words: str) -> str:
     """Run this environment's Python and return its output; fail when it fails."""
-    return making.run(project, Path(sys.prefix), *words)
+    return make_commands.run(project, Path(sys.prefix), *words)
 
 
 def test_its_linters_have_nothing_to_say_about_the_users_files(

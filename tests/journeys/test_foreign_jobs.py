@@ -13,8 +13,8 @@ import pytest
 
 from local_extensions.versions import SPARK
 from tests.conftest import Generate
-from tests.journeys.making import LINT_TEST_DEMO, edit, module, result_of
-from tests.support import all_types, strange
+from tests.journeys.make_commands import LINT_TEST_DEMO, edit, module, result_of
+from tests.support import all_types, hostile_shell
 from tests.support.project import OPTIONS, ROOT, generate
 from tests.support.sparks import OLDEST
 from tools.overlay import overlay
@@ -99,14 +99,14 @@ def test_the_demo_with_columns_of_every_type_passes_in_a_strange_environment(
 ) -> None:
     """One job stands for all in `make test`: everything that a stranger may have is there."""
     job = JOBS[0]
-    (folder := tmp_path / strange.FOLDER).mkdir()
+    (folder := tmp_path / hostile_shell.FOLDER).mkdir()
     # Python takes its folders from the name that it is called by: Spark is in the folder, too.
     (folder / "packages").symlink_to(environments[job.spark])
     environment = overlay(folder / "packages", folder / "environment")
     project = _project(lambda **answers: generate(folder, **answers), job)
     former = os.umask(0o077)
     try:
-        shell = strange.environment(tmp_path / "of others")
+        shell = hostile_shell.environment(tmp_path / "of others")
         _verify(result_of(project, environment, ["demo"], shell), job)
     finally:
         os.umask(former)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from minicluster import testing as minicluster
-from tests.journeys import making
+from tests.journeys import make_commands
 from tests.journeys.usage import wait
 from tests.support.examples import PAIRS, example
 from tests.support.jvm import submit_args
@@ -86,7 +86,7 @@ def test_a_job_goes_on_after_an_update(
         _first_half(stream, project, former_environment, tmp_path / "log")
         _update(project)
         targets = ("lint", "test") if processing in TESTED else ("lint",)
-        making.make(project, installed[SPARK], *targets)
+        make_commands.make(project, installed[SPARK], *targets)
         _command(project, cluster.http, installed[SPARK], "check")
         _second_half(stream, project, installed[SPARK], tmp_path / "log")
         found = stream.outcomes()
@@ -160,8 +160,8 @@ def test_a_job_takes_what_is_new_by_its_page(
         _first_half(stream, project, former_environment, tmp_path / "log")
         _update(project)
         for file, changes in edits.items():
-            making.edit(project / file, changes)
-        making.make(project, installed[SPARK], "format")
+            make_commands.edit(project / file, changes)
+        make_commands.make(project, installed[SPARK], "format")
         _command(project, cluster.http, installed[SPARK], command)
         _second_half(stream, project, installed[SPARK], tmp_path / "log")
         found = stream.outcomes()
@@ -185,7 +185,7 @@ def test_a_table_for_each_batch_becomes_a_table_for_each_hour(
         _first_half(stream, project, former_environment, log)
         before = _rows_by_table(stream)
         _update(project)
-        making.edit(project / "src/bids_stream/tables.py", HOURLY)
+        make_commands.edit(project / "src/bids_stream/tables.py", HOURLY)
         _command(project, cluster.http, environment, "check")
         stream.send(ROWS)
         _read_all(project, cluster.http, environment, log)

@@ -13,8 +13,8 @@ from local_extensions.versions import SPARK, SPARK_VERSIONS
 from minicluster import testing
 from tests.support.examples import STATEFUL
 from tests.support.jvm import submit_args
-from tests.support.moved_state import name_of
 from tests.support.project import ROOT
+from tests.support.state_on_other_spark import name_of
 from ytstream.settings.spark_conf import STATE_STORES
 
 pytestmark = [pytest.mark.journey, pytest.mark.spark, pytest.mark.other_spark]
@@ -42,7 +42,7 @@ def _play(environment: Path, proxy: str, half: str, sent: Path, processing: str)
         [
             environment / "bin/python",
             "-m",
-            "tests.support.moved_state",
+            "tests.support.state_on_other_spark",
             proxy,
             half,
             sent,

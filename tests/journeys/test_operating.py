@@ -18,8 +18,8 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.faults.two_drivers.play import PACKAGE
-from tests.journeys.live import Live, live
+from tests.faults.two_drivers.job_site import PACKAGE
+from tests.journeys.live_job import Live, live
 from tests.support.jvm import submit_args
 from tests.support.promtool import Series, fires
 from ytstream.cluster.client import connect

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Generate
-from tests.journeys.making import edit, run
-from tests.journeys.playing import NotSeenError, Terminals, play, steps, verify
+from tests.journeys.make_commands import edit, run
+from tests.journeys.page_player import NotSeenError, Terminals, play, steps, verify
 from tests.support.jvm import submit_args
 from tests.support.project import ROOT, user_config
 from tests.template.test_makefile import OFFERED

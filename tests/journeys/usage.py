@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.waiting import eventually
 from ytstream_tools.demo.job_process import JobProcess
 
 PATIENCE_SECONDS = 1_200.0
 
 
 def wait(is_over: Callable[[], bool], job: JobProcess) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_over():
-        if job.exit_code is not None or time.monotonic() > deadline:
-            sys.exit(f"not drained; exit code {job.exit_code}\n{job.tail(60)}")
-        time.sleep(0.3)
+    """Wait for something that happens while the job runs. Raises SystemExit."""
+    eventually(
+        is_over,
+        PATIENCE_SECONDS,
+        meanwhile=lambda: job.exit_code is None,
+        said=lambda: f"exit code {job.exit_code}\n{job.tail(60)}",
+        error=SystemExit,
+        pause=0.3,
+    )
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from py4j.java_gateway import JavaClass, JVMView
 from pyspark.sql import SparkSession
 
 from minicluster import testing as minicluster
-from tests.support.driver import Driver
 from tests.support.examples import CONNECTOR, example, settings_of
 from tests.support.helpers import ContextOf, DriverOf, StreamOf, adopt
 from tests.support.jvm import SHARED, submit_args
+from tests.support.simulated_driver import Driver
 from ytstream.cluster.client import Client, connect
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import guarantee_of

@@ -17,9 +17,9 @@ from yt.common import YtError
 
 from minicluster.client import Fault
 from minicluster.testing import Running
-from tests.support.driver import Driver
 from tests.support.examples import example, settings_of
 from tests.support.server_errors import UNAVAILABLE, denied
+from tests.support.simulated_driver import Driver
 from ytstream import JobError, RestartableError
 from ytstream.cluster.client import Client
 from ytstream.errors import code_of

@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests.support.jvm import OPTIONS, submit_args
+from tests.support.waiting import eventually
 
 _DEPLOY = "org.apache.spark.deploy"
 _EXECUTOR = b"CoarseGrainedExecutorBackend"
@@ -118,13 +118,12 @@ def _start(name: str, folder: Path, *words: str, number: int | str = "") -> subp
 
 
 def _said(log: Path, pattern: re.Pattern[str]) -> str:
-    """Return what a log says, once it does. Raises TimeoutError."""
-    deadline = time.monotonic() + _SECONDS
-    while time.monotonic() < deadline:
-        if found := pattern.search(log.read_text(encoding="utf-8", errors="replace")):
-            return found[0]
-        time.sleep(0.2)
-    raise TimeoutError(f"{log} does not say {pattern.pattern} in {_SECONDS:.0f} s")
+    """Return what a log says, once it does."""
+
+    def search() -> re.Match[str] | None:
+        return pattern.search(log.read_text(encoding="utf-8", errors="replace"))
+
+    return str(eventually(search, _SECONDS, what=f"{pattern.pattern} in {log}")[0])
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.support.driver import BID
+from tests.support.simulated_driver import BID
 from ytstream import cli
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_row

@@ -21,6 +21,7 @@ from minicluster import testing as minicluster
 from tests.support import all_types
 from tests.support.project import DEFAULTS, generate
 from tests.support.queues import make_queue
+from tests.support.waiting import eventually
 from ytstream.cluster.client import connect
 from ytstream.schema.columns import resolved
 from ytstream.settings.job_settings import load
@@ -184,12 +185,14 @@ def _running(session: int) -> list[str]:
 
 def _wait_for_views(shown: subprocess.Popen[bytes], log: Path, count: int) -> int:
     """Wait until the preview has shown so many views; return how many it has shown."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while (found := log.read_text().count("Ctrl-C ends")) < count:
-        assert shown.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.02)
-    return found
+    eventually(
+        lambda: log.read_text().count("Ctrl-C ends") >= count,
+        PATIENCE_SECONDS,
+        meanwhile=lambda: shown.poll() is None,
+        said=log.read_text,
+        pause=0.02,
+    )
+    return log.read_text().count("Ctrl-C ends")
 
 
 def _environment(project: Path) -> Mapping[str, str]:

@@ -7,13 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from minicluster.testing import Running
 from tests.support.project import generate
+from tests.support.waiting import eventually
 from ytstream.cluster.client import client_of
 from ytstream_tools.demo.job_process import environment
 
@@ -79,11 +79,16 @@ def _read_the_rate_from_a_file(package: Path) -> None:
 def _outputs(cluster: Running, job: subprocess.Popen[bytes], log: Path) -> int:
     """Wait until each row is in an output, and return how many are."""
     client = client_of(cluster.http, "")
-    end, found = time.monotonic() + PATIENCE_SECONDS, 0
-    while found < ROWS:
-        assert job.poll() is None, log.read_text()
-        assert time.monotonic() < end, log.read_text()
-        time.sleep(0.5)
-        tables = (f"//home/ytstream/job/{name}" for name in ("output", "rejected"))
-        found = sum(len([*client.select_rows(f"* from [{table}]")]) for table in tables)
-    return found
+    tables = [f"//home/ytstream/job/{name}" for name in ("output", "rejected")]
+
+    def found() -> int:
+        return sum(len([*client.select_rows(f"* from [{table}]")]) for table in tables)
+
+    eventually(
+        lambda: found() >= ROWS,
+        PATIENCE_SECONDS,
+        meanwhile=lambda: job.poll() is None,
+        said=log.read_text,
+        pause=0.5,
+    )
+    return found()

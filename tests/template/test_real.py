@@ -18,8 +18,8 @@ import yaml
 
 from minicluster import testing
 from tests.conftest import Generate
-from tests.faults.operations.cluster import submit_part
-from tests.support import docker
+from tests.faults.operations.job_site import submit_part
+from tests.support import docker_stand_in
 from tests.support.project import ROOT
 from tools import conformance, real, real_report
 from tools.real_report import Change, Outcome, Report, StepResult
@@ -35,7 +35,7 @@ CASE = "test_queues.py::test_a_partition_must_exist"
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the containers of a `docker` on the PATH."""
     folder = tmp_path / "state"
-    for name, value in docker.installed(tmp_path / "bin", folder).items():
+    for name, value in docker_stand_in.installed(tmp_path / "bin", folder).items():
         monkeypatch.setenv(name, value)
     return folder
 
@@ -68,7 +68,7 @@ def test_a_run_asks_the_server_reports_and_removes_the_container(
     done = _called(*_words(tmp_path, "--only", CASE, *steps))
     assert (done.returncode, done.stderr) == (0, "")
     page = (tmp_path / "report" / "REPORT.md").read_text()
-    assert f"YTsaurus minicluster in `{docker.DIGEST}`" in page
+    assert f"YTsaurus minicluster in `{docker_stand_in.DIGEST}`" in page
     # Over HTTP and over RPC: the native client, too, finds the server by the name localhost.
     assert re.search(r"^\| conformance \| done \| \d+ \| 2 cases agree, 0 differ \|$", page, re.M)
     assert re.search(
@@ -76,8 +76,8 @@ def test_a_run_asks_the_server_reports_and_removes_the_container(
     )
     assert json.loads((tmp_path / "report" / "answers.json").read_text())["differing"] == {}
     assert not (tmp_path / "issue.md").exists()
-    assert docker.containers(state) == []
-    said = [words[0] for words in docker.calls(state) if words[0] != "inspect"]
+    assert docker_stand_in.containers(state) == []
+    said = [words[0] for words in docker_stand_in.calls(state) if words[0] != "inspect"]
     assert said == ["pull", "run", "image", "rm"]
 
 
@@ -94,7 +94,7 @@ def test_a_step_that_fails_gives_exit_code_1_and_an_issue(tmp_path: Path, state:
     assert "| test-cluster | skipped |" in page
     assert not (tmp_path / "report" / "answers.json").exists()
     assert (tmp_path / "issue.md").read_text() == "The step `conformance` failed.\n"
-    assert docker.containers(state) == []
+    assert docker_stand_in.containers(state) == []
 
 
 @pytest.mark.slow
@@ -114,13 +114,13 @@ def test_an_interrupt_leaves_no_container(
     for line in process.stdout:
         if line.startswith("== conformance"):
             break
-    (name,) = docker.containers(state)
+    (name,) = docker_stand_in.containers(state)
     process.send_signal(number)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert error == "interrupted: the container is removed\n"
-    assert docker.containers(state) == []
-    assert docker.calls(state)[-1] == ["rm", "--force", "--volumes", name]
+    assert docker_stand_in.containers(state) == []
+    assert docker_stand_in.calls(state)[-1] == ["rm", "--force", "--volumes", name]
     assert not (tmp_path / "report").exists()
 
 
@@ -128,7 +128,7 @@ def test_an_interrupt_leaves_no_container(
 def test_an_interrupt_of_a_start_leaves_no_container(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(docker.GATE, str(gate := tmp_path / "gate"))
+    monkeypatch.setenv(docker_stand_in.GATE, str(gate := tmp_path / "gate"))
     process = subprocess.Popen(
         [sys.executable, "-m", "tools.real", *_words(tmp_path)],
         cwd=ROOT,
@@ -137,7 +137,7 @@ def test_an_interrupt_of_a_start_leaves_no_container(
         stderr=subprocess.PIPE,
         text=True,
     )
-    while "run" not in [words[0] for words in docker.calls(state)]:
+    while "run" not in [words[0] for words in docker_stand_in.calls(state)]:
         assert process.poll() is None
         time.sleep(0.05)  # another process writes the file
     process.send_signal(signal.SIGTERM)
@@ -146,8 +146,8 @@ def test_an_interrupt_of_a_start_leaves_no_container(
     gate.touch()
     _, error = process.communicate(timeout=60)
     assert (process.returncode, error) == (130, "interrupted: the container is removed\n")
-    assert docker.containers(state) == []
-    assert [words[0] for words in docker.calls(state)] == ["pull", "run", "rm"]
+    assert docker_stand_in.containers(state) == []
+    assert [words[0] for words in docker_stand_in.calls(state)] == ["pull", "run", "rm"]
 
 
 def test_without_docker_one_line_says_how_to_name_a_cluster(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_generated_job_is_killed_submitted_and_counted(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, guarantee: str
 ) -> None:
     """With SPYT's jobs as processes; `make test-cluster` takes one of the jobs once more."""
-    monkeypatch.setenv(docker.OPERATIONS, "1")
+    monkeypatch.setenv(docker_stand_in.OPERATIONS, "1")
     (settings := tmp_path / "keys.toml").write_text(submit_part())
     steps = {"transactional": ["transactional", "test-cluster"]}.get(guarantee, [guarantee])
     done = _called(*_words(tmp_path, "--settings", str(settings), "--steps", *steps))
@@ -201,7 +201,7 @@ def test_a_generated_job_is_killed_submitted_and_counted(
     assert re.search(rf"^RESULT {counts} kills=3", page, re.M)
     assert re.search(rf"^SUBMIT {counts}$", page, re.M)
     assert ("0 differences from the minicluster" in page) == ("test-cluster" in steps)
-    assert docker.containers(state) == []
+    assert docker_stand_in.containers(state) == []
 
 
 # The container
@@ -210,31 +210,31 @@ def test_a_generated_job_is_killed_submitted_and_counted(
 def test_a_container_that_cannot_be_started_is_an_error_with_dockers_reason(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(docker.FAILS, "run")
+    monkeypatch.setenv(docker_stand_in.FAILS, "run")
     with (
         pytest.raises(JobError, match="125: docker: run cannot be done"),
         container.started(IMAGE, print),
     ):
         pass
-    assert [words[0] for words in docker.calls(state)] == ["pull", "run", "rm"]
+    assert [words[0] for words in docker_stand_in.calls(state)] == ["pull", "run", "rm"]
 
 
 def test_an_image_that_cannot_be_pulled_may_be_here(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(docker.FAILS, "pull")
+    monkeypatch.setenv(docker_stand_in.FAILS, "pull")
     with container.started(IMAGE, print) as server:
-        assert server.image == docker.DIGEST
-    assert docker.containers(state) == []
+        assert server.image == docker_stand_in.DIGEST
+    assert docker_stand_in.containers(state) == []
 
 
 def test_a_server_that_has_ended_is_not_waited_for(state: Path) -> None:
     with container.started(IMAGE, print) as server:
-        (name,) = docker.containers(state)
+        (name,) = docker_stand_in.containers(state)
         os.kill(int((state / f"{name}.pid").read_text()), signal.SIGKILL)
         with pytest.raises(JobError, match=f"the container {name} has ended"):
             _wait_until_ended(server)
-    assert docker.containers(state) == []
+    assert docker_stand_in.containers(state) == []
 
 
 def _wait_until_ended(server: container.Server) -> None:
@@ -257,13 +257,15 @@ def test_the_token_of_another_cluster_does_not_reach_the_container(
     monkeypatch.setenv("YT_TOKEN", "of-production")
     with session.server("", IMAGE, "//tmp", print) as server:
         assert session.token_for(server.proxy) != "of-production"
-    assert all("of-production" not in word for words in docker.calls(state) for word in words)
+    assert all(
+        "of-production" not in word for words in docker_stand_in.calls(state) for word in words
+    )
 
 
 def test_the_last_port_counts_and_is_the_same_inside(state: Path) -> None:
     with container.started(IMAGE, print) as server:
         port = server.proxy.rpartition(":")[2]
-    run = next(words for words in docker.calls(state) if words[0] == "run")
+    run = next(words for words in docker_stand_in.calls(state) if words[0] == "run")
     assert f"--publish=127.0.0.1:{port}:{port}" in run
     assert run[run.index(IMAGE) + 1 :] == container.arguments(
         run[run.index("--name") + 1], int(port), int(run[run.index("--rpc-proxy-port") + 1])

@@ -17,7 +17,7 @@ from tests.support.examples import example
 from tests.support.helpers import unconnected
 from tests.support.jvm import submit_args
 from tests.support.project import ROOT, generate
-from tests.support.requests import READS
+from tests.support.read_requests import READS
 from tests.support.upgrades import git
 from ytstream.schema.table_schema import table_schema
 from ytstream_tools.demo.job_sample import counted

@@ -9,13 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.project import ROOT
+from tests.support.waiting import eventually
 from tools import spyt_plugin, spyt_tests
 from tools.conformance import Answers
 
@@ -123,7 +122,7 @@ def test_an_end_of_the_tool_is_one_of_all_that_it_started(
     )  # fmt: skip
     try:
         started = tmp_path / "work" / "started.json"
-        _wait_until(lambda: started.is_file() or tool.poll() is not None)
+        eventually(lambda: started.is_file() or tool.poll() is not None)
         group, port = json.loads(started.read_text())
         assert _listens(port)
         tool.send_signal(number)
@@ -133,14 +132,7 @@ def test_an_end_of_the_tool_is_one_of_all_that_it_started(
     assert tool.returncode == code
     assert ("interrupted: pytest and its minicluster are stopped\n" in error) == (code == 130)
     # SIGKILL is noticed by others, a moment later.
-    _wait_until(lambda: not _is_alive(group) and not _listens(port))
-
-
-def _wait_until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)  # processes of other processes have no event to wait for
+    eventually(lambda: not _is_alive(group) and not _listens(port))
 
 
 def _is_alive(group: int) -> bool:

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 import zipfile
 from email import message_from_bytes
@@ -24,6 +23,7 @@ from minicluster import testing
 from tests.conftest import Generate
 from tests.support.jvm import submit_args
 from tests.support.project import DOCTOR, MINICLUSTER, ROOT, TOOLS, YTSTREAM
+from tests.support.waiting import eventually
 from tools.overlay import overlay
 
 NAMES = ("minicluster", "ytstream", "ytstream_tools")
@@ -127,11 +127,12 @@ def _without_ours(environment: Path, venv: Path) -> Path:
 
 def _await(line: str, job: subprocess.Popen[bytes], log: Path) -> None:
     """Wait until the job has logged such a line; fail when it ends before, or takes too long."""
-    deadline = time.monotonic() + 300
-    while not re.search(line, log.read_text()):
-        assert job.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.2)
+    eventually(
+        lambda: re.search(line, log.read_text()),
+        300,
+        meanwhile=lambda: job.poll() is None,
+        said=log.read_text,
+    )
 
 
 @pytest.mark.thorough

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
+from .options import CASES, CONNECTORS, FAULTS, MUTANTS, Model
 from .search import Result, search
 from .state import NOBODY, State, Step
-from .variants import CASES, CONNECTORS, FAULTS, MUTANTS, Model
 
 _WIDE = "{:>2}  {:9} {:45} {:48} {:24} {}"
 

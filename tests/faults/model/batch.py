@@ -17,8 +17,8 @@ from .cluster import (
     shelved,
     transact,
 )
+from .options import ORDER, Model
 from .state import At, Counts, Driver, Folder, Head, State, Step, Write
-from .variants import ORDER, Model
 
 
 def _named(model: Model, first: str, until: str = "", *, after: bool = False) -> tuple[str, ...]:

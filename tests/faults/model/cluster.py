@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .options import Model
 from .state import At, Counts, Driver, Folder, Head, State, Step, Table, Write
-from .variants import Model
 
 Steps = Iterator[tuple[Step, State]]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .cluster import published
+from .options import Model
 from .state import At, Folder, State, Step
-from .variants import Model
 
 _AT_REST = (At.START, At.PLAN)
 """The driver has nothing on its way: head and consumer agree."""

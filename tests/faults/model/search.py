@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from operator import lt
 
 from .invariants import broken, drained
-from .protocol import first, steps
+from .options import Model
 from .state import GONE, NOBODY, At, Driver, Head, State, Step, Write
-from .variants import Model
+from .transitions import first, steps
 
 STARTS_ALONE = 3
 """A driver that is alone and meets no fault needs fewer starts than this, or it is stuck."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .cluster import Steps, filed, folder_of, moved, refused, transact
+from .options import Model
 from .state import GONE, At, Driver, Folder, Head, State, Step, Write
-from .variants import Model
 
 
 def raise_epoch(model: Model, state: State, number: int) -> Steps:

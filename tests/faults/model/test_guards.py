@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.faults.model.guards import GUARDS, SEQUENCES
-from tests.faults.model.variants import MUTANTS, STEPS
+from tests.faults.model.options import MUTANTS, STEPS
 from tests.support import without_fix
 from tests.support.helpers import unconnected
 from tests.support.project import ROOT

@@ -8,8 +8,7 @@ from itertools import product
 import pytest
 
 from tests.faults.model.__main__ import told
-from tests.faults.model.search import search
-from tests.faults.model.variants import (
+from tests.faults.model.options import (
     CASES,
     FAULTS,
     GUARANTEES,
@@ -17,6 +16,7 @@ from tests.faults.model.variants import (
     STEPS,
     Model,
 )
+from tests.faults.model.search import search
 
 LONG = {"no_check", "number_alone", "start_unchecked"}
 """Mutants whose search takes seconds."""

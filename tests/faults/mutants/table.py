@@ -769,7 +769,7 @@ JUDGE: Sequence[Mutant] = (
     _mutant(
         "a case holds whatever its job needed to go on",
         Edit(
-            "tests/faults/sweep/verdict.py",
+            "tests/faults/sweep/judging.py",
             'return replace(result, verdict=FAILED, said="; ".join(more)) if more else result',
             "return result",
         ),

@@ -1,4 +1,4 @@
-"""The figures of all scenes as a table, when the tests are over."""
+"""The figures of all cases as a table, when the tests are over."""
 
 from __future__ import annotations
 

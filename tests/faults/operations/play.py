@@ -1,6 +1,6 @@
-"""Run by the interpreter inside a generated project: ``play.py PACKAGE SCENE OUTCOME [FORMER]``.
+"""Run by the interpreter inside a generated project: ``play.py PACKAGE CASE OUTCOME [FORMER]``.
 
-Plays a scene of scenes.py on a minicluster with operations, and writes what came of it as JSON.
+Plays a case of cases.py on a minicluster with operations, and writes what came of it as JSON.
 FORMER is the interpreter of another Spark, whose distribution the cluster has too.
 """
 
@@ -10,14 +10,14 @@ import json
 import sys
 from pathlib import Path
 
-from tests.faults.operations import scenes
-from tests.faults.operations.cluster import NotDoneError, site
+from tests.faults.operations import cases
+from tests.faults.operations.job_site import NotDoneError, site
 
 
 def main(package: str, name: str, outcome: Path, former: str | None = None) -> None:
     try:
         with site(package, former) as here:
-            found = scenes.SCENES[name](here)
+            found = cases.CASES[name](here)
     except NotDoneError as error:
         sys.exit(str(error))
     print(json.dumps(found))

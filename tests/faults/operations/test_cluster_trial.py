@@ -11,7 +11,7 @@ import pytest
 from yt.wrapper import YtClient
 
 from minicluster import testing
-from tests.faults.operations.cluster import submit_part
+from tests.faults.operations.job_site import submit_part
 from tests.support.project import ROOT
 from tools.cluster_trial import STEPS, Seen, differences
 

@@ -1,7 +1,7 @@
 """Generated jobs on a minicluster with operations, through the unmodified spark-submit.
 
 Driver and executors are processes in sandboxes of their own, on a node with a bare Python.
-`make operations` plays everything. `make test-all` has one scene of it.
+`make operations` plays everything. `make test-all` has one case of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 
 from local_extensions.versions import SPARK, pin
 from tests.conftest import Generate
-from tests.faults.operations.scenes import KILLS
+from tests.faults.operations.cases import KILLS
 from tests.support.project import ROOT, keep_in_state
 from tests.support.sparks import OLDEST, OTHERS, SPARKS
 from ytstream.job import PROCESSINGS
@@ -62,12 +62,12 @@ Play = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def play(tmp_path: Path, record_property: Callable[[str, object], None]) -> Play:
-    """Play a scene with a project in its environment; its figures are shown at the end."""
+    """Play a case with a project in its environment; its figures are shown at the end."""
 
     def play(
-        project: Path, environment: Path, scene: str, former: Path | None = None
+        project: Path, environment: Path, case: str, former: Path | None = None
     ) -> dict[str, Any]:
-        found = _played(project, environment, scene, tmp_path / "outcome.json", former)
+        found = _played(project, environment, case, tmp_path / "outcome.json", former)
         record_property("figures", found)
         return found
 
@@ -75,7 +75,7 @@ def play(tmp_path: Path, record_property: Callable[[str, object], None]) -> Play
 
 
 def _played(
-    project: Path, environment: Path, scene: str, outcome: Path, former: Path | None
+    project: Path, environment: Path, case: str, outcome: Path, former: Path | None
 ) -> dict[str, Any]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
     done = subprocess.run(
@@ -83,7 +83,7 @@ def _played(
             environment / "bin" / "python",
             ROOT / "tests/faults/operations/play.py",
             "bids_stream",
-            scene,
+            case,
             outcome,
             *([former / "bin" / "python"] if former is not None else []),
         ],
@@ -116,7 +116,7 @@ def smaller(project: Path) -> None:
 def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
     generate: Generate, installed: dict[str, Path], play: Play
 ) -> None:
-    """The scene of `make test-all`: two queues, one transaction, tasks that write when they die."""
+    """The case of `make test-all`: two queues, one transaction, tasks that write when they die."""
     project = generate(queue_paths=TWO_QUEUES)
     smaller(project)
     with (project / "src/bids_stream/transform.py").open("a") as file:
@@ -149,7 +149,7 @@ def test_an_executor_is_preempted_in_a_batch_and_jobs_hold_what_was_shipped(
 @pytest.mark.journey
 @pytest.mark.parametrize("spark", SPARKS)
 @pytest.mark.parametrize(
-    ("guarantee", "processing", "queues", "scene"),
+    ("guarantee", "processing", "queues", "case"),
     [
         ("transactional", "map", TWO_QUEUES, "undisturbed"),
         ("at_least_once", "map", "//home/ytstream/bids", "undisturbed"),
@@ -165,13 +165,13 @@ def test_a_job_reads_its_queues_to_the_end(
     guarantee: str,
     processing: str,
     queues: str,
-    scene: str,
+    case: str,
 ) -> None:
     project = generate(
         guarantee=guarantee, processing=processing, queue_paths=queues, spark_version=spark
     )
     smaller(project)
-    found = play(project, installed[spark], scene)
+    found = play(project, installed[spark], case)
     assert (found["lost"], found["repeated"]) == (0, 0)
     # A transaction is on one proxy that all tasks reach; without one, each job has its own.
     assert (found["through_job_proxies"] > 0) == (guarantee == "at_least_once")
@@ -179,7 +179,7 @@ def test_a_job_reads_its_queues_to_the_end(
 
 @pytest.mark.journey
 @pytest.mark.parametrize(
-    ("scene", "guarantee", "processing", "spark"),
+    ("case", "guarantee", "processing", "spark"),
     [
         ("executor_aborted", "transactional", "map", SPARK),
         ("executor_preempted", "transactional", "map", OLDEST),
@@ -209,7 +209,7 @@ def test_no_fault_breaks_the_guarantee(
     generate: Generate,
     installed: dict[str, Path],
     play: Play,
-    scene: str,
+    case: str,
     guarantee: str,
     processing: str,
     spark: str,
@@ -218,25 +218,25 @@ def test_no_fault_breaks_the_guarantee(
     if processing == "aggregate":
         keep_in_state(project)
     smaller(project)
-    found = play(project, installed[spark], scene)
+    found = play(project, installed[spark], case)
     assert found["lost"] == 0
     assert found["repeated"] == 0 or guarantee == "at_least_once"
     stores = ["RocksDBStateStoreProvider"] if PROCESSINGS[processing].is_stateful else []
     assert found.get("stores", []) == stores
-    if scene == "executors_operation_completed":
+    if case == "executors_operation_completed":
         assert found["ended"] == "completed"  # a success for YTsaurus: it starts no driver again
-    if scene == "scheduler_away":
+    if case == "scheduler_away":
         assert found["attempts"] == 1
-    if scene == "cluster_stumbles":
+    if case == "cluster_stumbles":
         assert (found["attempts"], found["failures"]) == (1, 0), found
         ended = found["ended"]
         assert (ended["state"], ended["attempts"]) == ("aborted", 1), ended  # no other attempt
         assert "Token is missing in Cypress" in ended["error"]
         assert "token" in ended["why"]
         assert "damaged" not in ended["why"]
-    if scene == "driver_killed_twice":
+    if case == "driver_killed_twice":
         assert [re.findall(r"\d+", line) for line in found["pauses"]] == [["1", "5"], ["2", "10"]]
-    if scene == "driver_superseded":
+    if case == "driver_superseded":
         assert (found["ended"], found["attempts"]) == ("aborted", 1)  # no other attempt
         assert "the job has ended itself" in found["error"]
 
@@ -306,20 +306,20 @@ def test_a_replacement_comes_back_from_what_does_not_work(
 @pytest.mark.journey
 @pytest.mark.parametrize("former", OTHERS)
 @pytest.mark.parametrize("processing", ["map", "window"])
-@pytest.mark.parametrize("scene", ["moved_to_this_spark", "back_on_the_other_spark"])
+@pytest.mark.parametrize("case", ["moved_to_this_spark", "back_on_the_other_spark"])
 def test_a_replacement_moves_the_job_to_the_default_spark(
     generate: Generate,
     installed: dict[str, Path],
     play: Play,
-    scene: str,
+    case: str,
     processing: str,
     former: str,
 ) -> None:
     project = generate(processing=processing, spark_version=former)
     smaller(project)
-    found = play(project, installed[SPARK], scene, installed[former])
+    found = play(project, installed[SPARK], case, installed[former])
     was, now = pin("pyspark", former), pin("pyspark", SPARK)
-    if scene == "moved_to_this_spark":
+    if case == "moved_to_this_spark":
         assert (found["exit"], found["sparks"]) == (0, [was, now]), found
     else:
         assert (found["exit"], found["sparks"]) == (5, [was, now, was]), found

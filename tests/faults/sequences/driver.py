@@ -1,4 +1,4 @@
-"""One process that runs the job: the runtime's own steps, and those of Spark and SPYT between them.
+"""The simulated driver of a sequence: the runtime's own steps, and those of Spark and SPYT between.
 
 What a batch reads, where it begins and when the consumer moves follows SPYT: under `transactional`
 each batch begins at the consumer; elsewhere where the last one ended, unless the consumer is ahead
@@ -15,33 +15,30 @@ import math
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from tests.faults.sequences.inside import DeathError, InsideTransaction
-from tests.support.driver import offsets_text
+from tests.support.simulated_driver import (
+    SimulatedDriver,
+    offsets_text,
+    pairs,
+    runtime,
+    spans,
+)
 from ytstream.cluster.client import cluster_name
 from ytstream.connector.transform_plan import observed_name
-from ytstream.job import JobContext
-from ytstream.ledger import batch_commit, positions
-from ytstream.ledger.batch_row_ranges import RowRange
-from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
-from ytstream.ledger.offsets import Rows
-from ytstream.ledger.positions import Select
+from ytstream.ledger import positions
+from ytstream.ledger.batch_commit import moved
+from ytstream.ledger.ledger_rows import BatchRow, batch_name
 from ytstream.outputs.static_outputs import StaticTables
-from ytstream.query import batch
 from ytstream.recovery import spark_logs, staging
 from ytstream.recovery import start as before_start
-from ytstream.recovery.checkpoint_repair import path_of
-from ytstream.recovery.epoch import Epoch
 from ytstream.schema.columns import key_of
 from ytstream.schema.table_schema import table_schema
-from ytstream.settings.job_settings import OWN, Settings
+from ytstream.settings.job_settings import OWN
 
-runtime: Any = batch
-"""Functions are looked up at each call, since tests take guards out of the module."""
-commit: Any = batch_commit
 KEYS, BAD, BAD_REST = 3, 4, 3
 """An aggregate has so many keys; a row whose number leaves BAD_REST is rejected."""
 
@@ -72,31 +69,12 @@ class Query:
 
 
 @dataclass
-class Driver:
+class Driver(SimulatedDriver):
     """A process of the job with the declaration and the configuration that it was started with."""
 
-    context: JobContext
-    client: Any
-    """InsideClient and InsideTablets; the runtime's functions are typed for its own."""
-    tablets: Any
-    epoch: Epoch = field(default_factory=Epoch)
     query: Query | None = None
     has_begun: bool = False
     """Whether a start of this process was committed, and no query has ended since."""
-
-    @property
-    def settings(self) -> Settings:
-        """The settings that the process has read."""
-        return self.context.settings
-
-    @property
-    def folder(self) -> str:
-        """The checkpoint folder of the last start."""
-        return path_of(self.settings, self.epoch.number)
-
-    @property
-    def _in_transaction(self) -> bool:
-        return self.context.guarantee.in_transaction
 
     @property
     def _is_own(self) -> bool:
@@ -145,7 +123,7 @@ class Driver:
         number = offsets[-1]
         is_again = number not in commits
         before = number - 1 if is_again else number
-        begins = [*map(dict, self._ends(before))] if before in offsets else consumed
+        begins = [*map(dict, self.ends_of(before))] if before in offsets else consumed
         is_ahead = any(
             row > begin.get(partition, 0)
             for begin, rows in zip(begins, consumed, strict=True)
@@ -156,13 +134,13 @@ class Driver:
     def _plan(self, query: Query) -> tuple[int, list[dict[int, int]]] | None:
         """Return number and ends of the next batch; None when there is nothing to read."""
         # Our own connector goes on where the last batch has moved the consumer, and does not ask.
-        if self._in_transaction and not (self._is_own and query.has_moved):
+        if self.in_transaction and not (self._is_own and query.has_moved):
             query.begins = self._consumed()
         if query.is_again:
-            return query.number, [*map(dict, self._ends(query.number))]
+            return query.number, [*map(dict, self.ends_of(query.number))]
         queues = self.settings.queues
         ends = [self._upper(path, begin) for path, begin in zip(queues, query.begins, strict=True)]
-        last = self._ends(query.number) if query.number >= 0 else [{} for _ in ends]
+        last = self.ends_of(query.number) if query.number >= 0 else [{} for _ in ends]
         if all(
             row <= max(begin.get(partition, 0), was.get(partition, 0))
             for begin, was, end in zip(query.begins, last, ends, strict=True)
@@ -171,13 +149,8 @@ class Driver:
             return None
         number = query.number + 1
         self._write(f"offsets/{number}", offsets_text(ends), new=True)
-        # SPYT's source moves the consumer a batch late, and does not ask where it is.
-        if number and not self._is_own and not self._in_transaction:
-            for path, rows in zip(queues, last, strict=True):
-                for partition, row in rows.items():
-                    self.client.advance_queue_consumer(
-                        self.settings.consumer, path, partition, None, row
-                    )
+        if number and not self._is_own and not self.in_transaction:
+            self.confirm(last)
         query.number, query.is_again = number, True
         return number, ends
 
@@ -193,9 +166,6 @@ class Driver:
             for begin in [begins.get(p, 0)]
         }
 
-    def _ends(self, number: int) -> Rows:
-        return spark_logs.planned(self.client, self.folder, number).ends
-
     def _consumed(self) -> list[dict[int, int]]:
         found = positions.consumed(
             self.client.select_rows, cluster_name(self.client), self.settings.consumer
@@ -205,7 +175,7 @@ class Driver:
     # -- the batch -------------------------------------------------------------------------------
 
     def _run(self, query: Query, number: int, ends: list[dict[int, int]]) -> None:
-        is_exact, settings = self._in_transaction, self.settings
+        is_exact, settings = self.in_transaction, self.settings
         transaction = InsideTransaction(self.client.inside) if is_exact else None
         try:
             self._write_batch(query, number, ends, transaction)
@@ -236,23 +206,8 @@ class Driver:
         context, client, settings, begins = self.context, self.client, self.settings, query.begins
         select = transaction.select if transaction else client.select_rows
         cluster, started = cluster_name(client), datetime.now(UTC)
-        head = runtime.verify_head(context, select, self.epoch, cluster, number)
-        name = batch_name(self.epoch.number, number)
-        planned = runtime.ranges(
-            name,
-            settings.queues,
-            head.ends,
-            spark_logs.by_queue(ends, len(settings.queues)),
-        )
-        reads = [
-            {
-                partition: RowRange(begin.get(partition, 0), row)
-                for partition, row in end.items()
-                if row > begin.get(partition, 0)
-            }
-            for begin, end in zip(begins, ends, strict=True)
-        ]
-        runtime.verify_start(name, planned, reads)
+        reads = spans(begins, ends)
+        head, planned = self.verified(select, cluster, number, ends, reads)
         rows = [
             row
             for path, begin, end in zip(settings.queues, begins, ends, strict=True)
@@ -272,26 +227,14 @@ class Driver:
             observed_name(path): (read[path], sums[path] if read[path] else None)
             for path in settings.queues
         }
+        name = batch_name(self.epoch.number, number)
         runtime.audit(client, name, planned, metrics)
         columns = context.job.queue_columns
         head = replace(head, layouts=runtime.verify_queues(client, name, head, planned, columns))
-        pairs = {
-            path: {partition: (span.first, span.end) for partition, span in found.items()}
-            for path, found in planned.items()
-        }
         tables = query.static_tables.tables(number)
-        done = BatchRow(pairs, {"output": len(rows)}, started, datetime.now(UTC), tables)
-        after = commit.moved(head, number, planned)
-        if transaction is not None:
-            commit.write_head(transaction, settings.ledger, after, done)
-            return
-
-        def verify(select: Select) -> Head:
-            found: Head = runtime.verify_head(context, select, self.epoch, cluster, number)
-            return found
-
-        tablets, consumer = self.tablets, settings.consumer
-        commit.close_batch(tablets, verify, consumer, settings.ledger, after, done)
+        written = {"output": len(rows)}
+        done = BatchRow(pairs(planned), written, started, datetime.now(UTC), tables)
+        self.record(transaction, cluster, moved(head, number, planned), done)
 
     def _pull(self, path: str, partition: int, begin: int, end: int) -> list[Row]:
         """Return as many rows as lie between ``begin`` and ``end``, from ``begin`` or later on."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.faults.sequences.generate import Life
-from tests.faults.sequences.world import Form, Op
+from tests.faults.sequences.generate import Case
+from tests.faults.sequences.job_site import Form, Op
 from tests.support import without_fix
 from ytstream.recovery import job_ownership, output_ownership, staging
 
@@ -22,7 +22,7 @@ def _verify_no_outputs(patch: pytest.MonkeyPatch) -> None:
 class Found(NamedTuple):
     """A sequence, what it gives without its fix, and what takes that out; None: not fixed yet."""
 
-    life: Life
+    case: Case
     gave: str
     take_out: Callable[[pytest.MonkeyPatch], None] | None
 
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 FOUND: Mapping[str, Found] = {
     # A is paused before SPYT confirms its first batch; B drains; B2 commits its start; A goes on.
     "an older driver moves the consumer back behind a start": Found(
-        Life(
+        Case(
             Form("at_least_once", is_static=True, most_rows=50),
             (
                 *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", 5)),
@@ -41,7 +41,7 @@ FOUND: Mapping[str, Found] = {
         without_fix.verify_no_start,
     ),
     "an older driver moves the consumer back, output by position": Found(
-        Life(
+        Case(
             Form("idempotent", most_rows=50),
             (
                 *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", 5)),
@@ -52,7 +52,7 @@ FOUND: Mapping[str, Found] = {
         without_fix.verify_no_start,
     ),
     "an older driver moves the consumer forward after a rewind": Found(
-        Life(
+        Case(
             Form("at_least_once"),
             (
                 *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", 5)),
@@ -64,7 +64,7 @@ FOUND: Mapping[str, Found] = {
     ),
     # A, which was paused, has moved the consumer back.
     "a queue out and in again": Found(
-        Life(
+        Case(
             Form("at_least_once"),
             (
                 *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", 5)),
@@ -76,7 +76,7 @@ FOUND: Mapping[str, Found] = {
         without_fix.forget_removed_queues,
     ),
     "a queue out and in again, from its latest rows": Found(
-        Life(
+        Case(
             Form("at_least_once", start_from="latest"),
             (Op("restart"), Op("send", 3), Op("queue_out"), Op("migrate"), Op("queue_in")),
         ),
@@ -84,12 +84,12 @@ FOUND: Mapping[str, Found] = {
         without_fix.forget_removed_queues,
     ),
     "a recreated queue, output by position": Found(
-        Life(Form("idempotent"), (*_TWO_BATCHES, Op("recreate"), Op("send", 3))),
+        Case(Form("idempotent"), (*_TWO_BATCHES, Op("recreate"), Op("send", 3))),
         "lost, there is",
         _verify_no_outputs,
     ),
     "a recreated queue, rejected rows": Found(
-        Life(
+        Case(
             Form("transactional"),
             (Op("send"), Op("batch"), Op("batch"), Op("recreate"), Op("send", 2), Op("send")),
         ),
@@ -98,7 +98,7 @@ FOUND: Mapping[str, Found] = {
     ),
     # A is paused after it has verified the head, and reads the new queue; B had read the old one.
     "a recreated queue, and an older driver that reads it": Found(
-        Life(
+        Case(
             Form("idempotent", queues=1, most_rows=50),
             (
                 *(Op("send", 3), Op("pause_in_batch", 11), Op("batch")),
@@ -109,12 +109,12 @@ FOUND: Mapping[str, Found] = {
         None,
     ),
     "batch rows removed while a table waits": Found(
-        Life(Form("at_least_once", is_static=True), (Op("send", 1), Op("batch"), Op("forget"))),
+        Case(Form("at_least_once", is_static=True), (Op("send", 1), Op("batch"), Op("forget"))),
         "lost",
         lambda patch: patch.setattr(staging, "forgotten", lambda *_: set()),
     ),
     "ledger and consumer removed": Found(
-        Life(Form("transactional", "window"), (Op("send", 1), Op("batch"), Op("lose"))),
+        Case(Form("transactional", "window"), (Op("send", 1), Op("batch"), Op("lose"))),
         "not refused",
         lambda patch: patch.setattr(job_ownership, "is_nowhere", lambda *_: False),
     ),

@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.faults.sequences.world import UNFIXED, Form, Op, World
+from tests.faults.sequences.job_site import UNFIXED, Form, Op, Site
 from ytstream.settings.job_settings import OWN, SPYT
 
 OPERATIONS: dict[str, tuple[int, int]] = {
@@ -55,7 +55,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Life:
+class Case:
     """A job, what is done to it, and how it ends."""
 
     form: Form
@@ -64,20 +64,20 @@ class Life:
 
     def run(self, without: Collection[str] = UNFIXED) -> str:
         """Play it; return what is wrong, or nothing."""
-        world = World(self.form, without)
+        site = Site(self.form, without)
         try:
             for op in self.ops:
-                world.play(op)
-            world.finish(self.finish)
+                site.play(op)
+            site.finish(self.finish)
         except Exception as error:
             what = error if isinstance(error, AssertionError) else repr(error)
-            return f"{what}\n  after " + "\n        ".join(world.told)
+            return f"{what}\n  after " + "\n        ".join(site.told)
         finally:
-            world.close()
+            site.close()
         return ""
 
 
-def sequence(seed: int) -> Life:
+def sequence(seed: int) -> Case:
     """Return the sequence of a seed; each kind of job comes in turn."""
     source = random.Random(seed)
     form = Form(
@@ -102,10 +102,10 @@ def sequence(seed: int) -> Life:
         if name in READING and source.random() < 0.7:
             ops.append(Op("send", source.randrange(8)))
         ops.append(Op(name, source.randrange(OPERATIONS[name][1])))
-    return Life(form, tuple(ops), source.randrange(2))
+    return Case(form, tuple(ops), source.randrange(2))
 
 
-def shrunk(failing: Life) -> Life:
+def shrunk(failing: Case) -> Case:
     """Return a shorter sequence that still fails: without operations, with smaller arguments."""
     is_shorter = True
     while is_shorter:
@@ -117,23 +117,23 @@ def shrunk(failing: Life) -> Life:
     return failing
 
 
-def _shorter(one: Life) -> Iterator[Life]:
+def _shorter(one: Case) -> Iterator[Case]:
     ops = one.ops
     for size in (8, 4, 2, 1):
         for start in range(len(ops) - size + 1):
-            yield Life(one.form, (*ops[:start], *ops[start + size :]), one.finish)
+            yield Case(one.form, (*ops[:start], *ops[start + size :]), one.finish)
     for place, op in enumerate(ops):
         for n in {0, 1, op.n // 2, op.n - 1}:
             if 0 <= n < op.n:
-                yield Life(one.form, _with(ops, place, op._replace(n=n)), one.finish)
+                yield Case(one.form, _with(ops, place, op._replace(n=n)), one.finish)
     if one.form.queues > 1:
-        yield Life(one.form._replace(queues=1), ops, one.finish)
+        yield Case(one.form._replace(queues=1), ops, one.finish)
 
 
 def _with(ops: Sequence[Op], place: int, op: Op) -> tuple[Op, ...]:
     return (*ops[:place], op, *ops[place + 1 :])
 
 
-def described(one: Life) -> str:
+def described(one: Case) -> str:
     """Return what it breaks, and the sequence as found.py writes it."""
     return f"{one.run()}\n{one}"

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.faults import protocol
-from tests.faults.calls import recorded
-from tests.faults.model.protocol import first, steps
-from tests.faults.model.variants import Model
+from tests.faults.model.options import Model
+from tests.faults.model.transitions import first, steps
 from tests.faults.protocol import ORDER, PAGE, START, STEPS
-from tests.faults.sequences.world import Form, Op, World
-from tests.support import driver
+from tests.faults.protocol_calls import recorded
+from tests.faults.sequences.job_site import Form, Op, Site
+from tests.support import simulated_driver
 from tests.support.project import ROOT
 
 TRAVELS = "packages/ytstream/HOW_A_BATCH_TRAVELS.md"
@@ -62,10 +62,10 @@ def test_the_model_takes_the_steps_in_their_order(in_transaction: bool) -> None:
 def test_the_simulated_driver_calls_the_runtime_in_that_order(
     monkeypatch: pytest.MonkeyPatch, guarantee: str
 ) -> None:
-    world = World(Form(guarantee, "aggregate" if guarantee == "transactional" else "map"))
+    site = Site(Form(guarantee, "aggregate" if guarantee == "transactional" else "map"))
     calls = recorded(monkeypatch)
-    world.play(Op("send", 3))
-    world.play(Op("batch"))
+    site.play(Op("send", 3))
+    site.play(Op("batch"))
     assert _in_order(START, calls)
     ran = [name for name in ORDER[guarantee == "transactional"] if name in {*calls}]
     assert {"verify_head", "verify_start", "audit", "write_head"} <= {*ran}
@@ -73,5 +73,5 @@ def test_the_simulated_driver_calls_the_runtime_in_that_order(
 
 
 def test_the_driver_without_spark_leaves_what_a_batch_leaves_outside_its_transaction() -> None:
-    for in_transaction, written in driver.STEPS.items():
+    for in_transaction, written in simulated_driver.STEPS.items():
         assert protocol.leaves(in_transaction=in_transaction) == written

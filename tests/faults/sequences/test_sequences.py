@@ -18,13 +18,13 @@ from tests.faults.sequences.generate import (
     CONNECTORS,
     KINDS,
     OPERATIONS,
-    Life,
+    Case,
     described,
     sequence,
     shrunk,
 )
 from tests.faults.sequences.inside import InsideTransaction
-from tests.faults.sequences.world import Form, Op
+from tests.faults.sequences.job_site import Form, Op
 from tests.support import without_fix
 from ytstream.settings.job_settings import OWN
 
@@ -56,7 +56,7 @@ def test_every_kind_and_every_operation_comes() -> None:
 
 def test_the_oracle_follows_each_process_that_goes_on_at_the_end() -> None:
     ops = (Op("pause_in_start"), Op("send"), Op("pause_in_start"))
-    assert not Life(Form("idempotent", queues=1), ops, finish=1).run()
+    assert not Case(Form("idempotent", queues=1), ops, finish=1).run()
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -64,9 +64,9 @@ def test_what_was_found_once_stays_closed(name: str, monkeypatch: pytest.MonkeyP
     """It comes back without its fix. What has none yet is not in the random sequences."""
     found = FOUND[name]
     if found.take_out is not None:
-        assert not found.life.run(without=())
+        assert not found.case.run(without=())
         found.take_out(monkeypatch)
-    assert found.gave in found.life.run(without=())
+    assert found.gave in found.case.run(without=())
 
 
 def _move_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ FIXES = {
 """The guards that the model has, and those that it has not."""
 HARD = {
     "plan_behind_the_head": (
-        Life(
+        Case(
             Form("transactional", "aggregate", on_data_loss="skip", queues=1),
             (
                 *(Op("send", 1), Op("send", 2), Op("batch"), Op("batch")),
@@ -105,21 +105,21 @@ HARD = {
         ),
     ),
     "audit_nothing": (
-        Life(
+        Case(
             Form("idempotent", is_static=True, start_from="latest", queues=1, most_rows=50),
             (Op("send"), Op("restart"), Op("recreate"), Op("send", 1), Op("pause_in_batch")),
             finish=1,
         ),
     ),
     "raise_no_epoch_before_the_start": (
-        Life(
+        Case(
             Form("idempotent", queues=1, connector=OWN),
             (Op("restart"), Op("pause_in_start", 20), Op("send"), Op("batch")),
             finish=1,
         ),
     ),
     "tell_no_move": (
-        Life(
+        Case(
             Form("transactional", on_data_loss="skip", most_rows=50),
             (
                 *(Op("send", 3), Op("batch"), Op("batch"), Op("send", 3), Op("trim", 2)),
@@ -128,7 +128,7 @@ HARD = {
         ),
     ),
     "remove_before_the_epoch": [
-        Life(
+        Case(
             Form("transactional", is_static=True),
             (
                 *(Op("send", 3), Op("batch"), Op("send", 2), Op("pause_in_batch", n)),
@@ -139,7 +139,7 @@ HARD = {
         for before in (10, 13, 16)
     ],
     "remove_of_newer_epochs": [
-        Life(
+        Case(
             Form("transactional", is_static=True),
             (
                 *(Op("send"), Op("restart"), Op("pause_in_batch"), Op("restart")),
@@ -158,8 +158,8 @@ def test_a_row_in_the_table_of_others_is_seen(
     table: str, rest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A key hides no mistake: all rows are written into both tables, or into one too many."""
-    life = Life(Form("idempotent"), (Op("send", 8), Op("batch"), Op("batch")))
-    assert not life.run()
+    case = Case(Form("idempotent"), (Op("send", 8), Op("batch"), Op("batch")))
+    assert not case.run()
     whole = Driver._write_outputs
 
     def written(driver: Driver, *given: Any) -> None:
@@ -170,7 +170,7 @@ def test_a_row_in_the_table_of_others_is_seen(
             whole(driver, *given)
 
     monkeypatch.setattr(Driver, "_write_outputs", written)
-    said = life.run()
+    said = case.run()
     assert f"/{table}" in said
     assert "of the other table" in said
 
@@ -179,6 +179,6 @@ def test_a_row_in_the_table_of_others_is_seen(
 @pytest.mark.parametrize("fix", FIXES)
 def test_without_a_fix_some_sequence_fails(fix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sequences of `make test` would show that it is gone."""
-    assert not any(life.run() for life in HARD.get(fix, ()))
+    assert not any(case.run() for case in HARD.get(fix, ()))
     FIXES[fix](monkeypatch)
-    assert any(life.run() for life in HARD.get(fix) or map(sequence, range(CHUNK * CHUNKS)))
+    assert any(case.run() for case in HARD.get(fix) or map(sequence, range(CHUNK * CHUNKS)))

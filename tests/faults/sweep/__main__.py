@@ -22,12 +22,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tests.faults.sweep import cases, counts, lanes, page, page_check, results, stumbles, summary
+from tests.faults.sweep import cases, counts, page, page_check, results, stumbles, summary, workers
+from tests.faults.sweep.recording import SEED
 from tests.faults.sweep.results import BUILD
-from tests.faults.sweep.scene import SEED
-from tests.faults.sweep.variants import Variant
-from tests.faults.sweep.verdict import HELD, NOT_HELD
 from tests.faults.sweep.worker import HISTORY
+from tests.faults.variants import Variant
+from tests.support.verdict import HELD, NOT_HELD
 from tools import proof_digest
 
 _CASE, _RECORDING = {False: 1.5, True: 3.5}, 8.0
@@ -49,8 +49,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m tests.faults.sweep", description=__doc__)
     parser.add_argument("--only", default="", help="words that the names of the cases have")
     parser.add_argument("--list", action="store_true", help="show the names, play nothing")
-    # A lane waits half of the time: for a trigger, a pause, a timeout.
-    parser.add_argument("--lanes", type=int, default=2 * (os.cpu_count() or 1))
+    # A worker waits half of the time: for a trigger, a pause, a timeout.
+    cores = os.cpu_count() or 1
+    parser.add_argument("--lanes", type=int, default=2 * cores, help="so many workers at once")
     parser.add_argument("--sample", type=int, default=0, help="so many cases, of a few variants")
     parser.add_argument(
         "--stumbles", action="store_true", help="jobs with state, on a cluster that stumbles"
@@ -226,12 +227,12 @@ def _played(
             if line.verdict in NOT_HELD:
                 console.print(f"  -> {line.command}")
 
-        board = lanes.board_of(wanted)
+        board = workers.board_of(wanted)
         if minutes:
             timer = threading.Timer(minutes * 60, board.clear)
             timer.daemon = True
             timer.start()
-        lanes.run(board, min(count, len(wanted)), BUILD, heard, *[HISTORY][: int(has_history)])
+        workers.run(board, min(count, len(wanted)), BUILD, heard, *[HISTORY][: int(has_history)])
     console.print(*board.problems, sep="\n")
     return lines
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.faults.sweep.lane import Lane
-from tests.faults.sweep.life import EndedError, Life, end_queries, until
+from tests.faults.sweep.driver import Driver, EndedError, end_queries, until
+from tests.faults.sweep.lab import Lab
 from tests.faults.sweep.points import WRITES
 from tests.faults.sweep.points import named as objects
-from tests.faults.sweep.scene import Scene
-from tests.faults.sweep.variants import Variant
+from tests.faults.sweep.recording import Recording
+from tests.faults.variants import Variant
 from tests.support.static_outputs import static
 from ytstream import Hourly, days, minutes
 from ytstream.job import JobContext
@@ -53,7 +53,7 @@ _SHOWN_EACH = 25
 
 
 @dataclass
-class _Alone(Life):
+class _Alone(Driver):
     """A driver with the job's lock: the tables of an archive depend on it."""
 
     def run(self) -> None:
@@ -63,15 +63,15 @@ class _Alone(Life):
 
 @dataclass
 class ArchiveRun:
-    """A job with an archive on a lane; its run, and what drivers make of the states of that run."""
+    """A job with an archive in a lab; its run, and what drivers make of the states of that run."""
 
-    scene: Scene
+    recording: Recording
     base: int
     """The beginning of the hour in which the run begins; hours count from there."""
     complete: float = 0.0
     """Until when all rows of the archive are there."""
     sent: int = 0
-    life: Life = field(init=False)
+    driver: Driver = field(init=False)
     states: Mapping[int, float] = field(default_factory=dict)
     """Number of a request of the recording whose state was kept -> ``complete`` at that time."""
     names: Mapping[int, str] = field(default_factory=dict)
@@ -83,9 +83,9 @@ class ArchiveRun:
 
     def record(self) -> None:
         """Play the run; keep the state after each request."""
-        control = self.scene.control
+        control = self.recording.control
         control.journal.clear()
-        control.record(str(self.scene.folder), sorted(WRITES))
+        control.record(str(self.recording.folder), sorted(WRITES))
         self._start()
         self._batch(-5, -5)
         self._batch(-5)
@@ -100,44 +100,44 @@ class ArchiveRun:
         self._close(-2)
         self._batch(-3)
         self._close(-1)
-        self.life.end()
+        self.driver.end()
         control.record(None)
         entries = control.journal()
-        about = objects(entries, self.scene.variant.root)
+        about = objects(entries, self.recording.variant.root)
         self.names = {e.n: f"{e.method} {name}" for e, name in zip(entries, about, strict=True)}
-        kept = sorted(int(path.stem) for path in self.scene.folder.glob("*.state"))
+        kept = sorted(int(path.stem) for path in self.recording.folder.glob("*.state"))
         self.states = {n: max((c for at, c in self._said if at < n), default=0.0) for n in kept}
 
     def _start(self) -> None:
-        self.life = _Alone(self.scene.context, self.scene.lane.spark)
-        self.life.start()
+        self.driver = _Alone(self.recording.context, self.recording.lab.spark)
+        self.driver.start()
 
     def _batch(self, *hours: int) -> None:
         """Send rows of these hours, and wait until they are in a batch."""
-        (queue,) = self.scene.context.settings.queues
-        rows = self.scene.sample.make(len(hours), self.sent + 1, None)
+        (queue,) = self.recording.context.settings.queues
+        rows = self.recording.sample.make(len(hours), self.sent + 1, None)
         for row, hour in zip(rows, hours, strict=True):
             self.sent += 1
             row["event_id"] = str(self.sent)
             row["date_time"] = (self._at(hour) + HOUR // 2) * 1_000_000
-        self.scene.put(queue, rows)
-        self._wait(self.scene.drained(), "a batch")
+        self.recording.put(queue, rows)
+        self._wait(self.recording.drained(), "a batch")
 
     def _close(self, hour: int) -> None:
         """Let all periods before that hour be complete, and wait for their tables."""
         self._say(hour)
         path = f"{self._folder}/@{completeness.COMPLETE_UNTIL}"
-        client, wanted = self.scene.context.client, named(self._at(hour))
+        client, wanted = self.recording.context.client, named(self._at(hour))
         self._wait(lambda: client.exists(path) and client.get(path) == wanted, f"tables by {hour}")
 
     def _say(self, hour: int) -> None:
         self.complete = self._at(hour)
-        self._said.append((self.scene.control.journal()[-1].n, self.complete))
+        self._said.append((self.recording.control.journal()[-1].n, self.complete))
 
     def _wait(self, is_over: Callable[[], Any], what: str) -> None:
-        until(lambda: self.life.is_over or is_over(), what, pause=_LOOK_SECONDS)
-        if self.life.is_over:
-            raise EndedError(str(self.life.error))
+        until(lambda: self.driver.is_over or is_over(), what, pause=_LOOK_SECONDS)
+        if self.driver.is_over:
+            raise EndedError(str(self.driver.error))
 
     def _at(self, hour: int) -> int:
         return self.base + hour * HOUR
@@ -152,45 +152,45 @@ class ArchiveRun:
             if number % _SHOWN_EACH == 0 or number == len(states):
                 each = (time.monotonic() - begun) / number
                 said = f"{number} of {len(states)} kills, {each:.1f} s each, {len(wrong)} wrong"
-                print(f"{self.scene.variant.name}: {said}", *wrong[-3:], sep="\n  ", flush=True)
+                print(f"{self.recording.variant.name}: {said}", *wrong[-3:], sep="\n  ", flush=True)
         return wrong
 
     def _killed(self, n: int) -> list[str]:
-        scene = self.scene
-        scene.load(str(scene.folder / f"{n}.state"))
-        scene.control.clock.advance(_EXPIRED_SECONDS)
-        scene.control.journal.clear()
+        recording = self.recording
+        recording.load(str(recording.folder / f"{n}.state"))
+        recording.control.clock.advance(_EXPIRED_SECONDS)
+        recording.control.journal.clear()
         self.complete = self.states[n]
         before = self._shown()
         try:
             self._start()
-            self._wait(scene.drained(), "the rows that waited")
+            self._wait(recording.drained(), "the rows that waited")
             self._batch(-5, -4, -3, -2)  # late ones, but of the last hour
             self._close(0)
-            self.life.end()
+            self.driver.end()
         except Exception as error:  # whatever it is, the next state is played
             return [*before.halves(), f"{type(error).__name__}: {error}"]
         finally:
-            self.life.ask_to_end()
-            end_queries(scene.lane.spark)
+            self.driver.ask_to_end()
+            end_queries(recording.lab.spark)
         return [*before.halves(), *self._problems(before)]
 
     # -- what is there
 
     @property
     def _folder(self) -> str:
-        return self.scene.context.settings.output
+        return self.recording.context.settings.output
 
     def _shown(self) -> Shown:
-        client: Any = self.scene.context.client
+        client: Any = self.recording.context.client
         wanted = ["id", "row_count", SEALED]
         found = client.list(self._folder, attributes=wanted)
         return Shown({str(node): {**node.attributes} for node in found})
 
     def _problems(self, before: Shown) -> Iterator[str]:
         """Yield what is wrong once all periods are closed."""
-        client: Any = self.scene.context.client
-        settings, after = self.scene.context.settings, self._shown()
+        client: Any = self.recording.context.client
+        settings, after = self.recording.context.settings, self._shown()
         yield from after.halves()
         changed = [n for n, table in before.tables.items() if after.tables.get(n) != table]
         if changed:
@@ -223,7 +223,7 @@ class ArchiveRun:
             yield f"pieces are left: {left}"
 
     def _ledger(self, query: Callable[[str, str], str]) -> Iterator[Mapping[str, Any]]:
-        context = self.scene.context
+        context = self.recording.context
         found = context.client.select_rows(query(context.settings.ledger, "output"))
         return iter(found)
 
@@ -245,11 +245,11 @@ class Shown:
 
 
 @contextmanager
-def recorded(variant: Variant, lane: Lane, folder: Path) -> Iterator[ArchiveRun]:
+def recorded(variant: Variant, lab: Lab, folder: Path) -> Iterator[ArchiveRun]:
     """Give the recorded run of a variant; inside the block its states can be played."""
-    context, sample = lane.provisioned(variant, _archived)
-    scene = Scene(variant, lane, context, sample, folder)
-    run = ArchiveRun(scene, int(scene.control.clock.now()) // HOUR * HOUR)
+    context, sample = lab.provisioned(variant, _archived)
+    recording = Recording(variant, lab, context, sample, folder)
+    run = ArchiveRun(recording, int(recording.control.clock.now()) // HOUR * HOUR)
     with (
         patch.object(completeness, "bound", lambda *_: run.complete),
         patch.object(archive_tables, "PERIOD_SECONDS", _LOOK_SECONDS),

@@ -17,15 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import protocol
+from tests.faults.sweep.jobs import JOBS, LISTINGS, STUMBLING, VARIANTS, variant_of
 from tests.faults.sweep.points import COMMITS, LAST, MIDDLE, WRITES
-from tests.faults.sweep.variants import (
-    JOBS,
-    LISTINGS,
-    STUMBLING,
-    VARIANTS,
-    Variant,
-    variant_of,
-)  # fmt: skip
+from tests.faults.variants import Variant
 from tests.support.examples import STATEFUL
 from tests.support.server_errors import FULL as NEED_SPACE
 from tests.support.server_errors import is_http
@@ -62,6 +56,7 @@ _LATE_ROWS = (LATE[0], LATE[1], LATE[3])
 """Of rows outside a transaction: the writer sends them again in the same life, so no start follows.
 """
 THEN = "+"
+THREAD, PROCESS = "thread", "process"
 
 FAULTS: Mapping[str, str] = {
     KILLED_BEFORE: "the driver is killed before the request",
@@ -150,6 +145,9 @@ class Case:
     fault: str
     second: str = ""
     """Of two faults in a row: the point of the start after the first one."""
+    driver: str = THREAD
+    """What meets the fault. A process is killed in fact; a thread's successor gets the state that a
+    killed process has left."""
 
     @property
     def name(self) -> str:
@@ -307,7 +305,7 @@ def _stumbles(variant: Variant, points: Points) -> Iterator[Case]:
         is_beside = (
             point["place"] not in _STEPS and not point["is_write"] and is_http(point["method"])
         )
-        # An id differs each time. A lane's JVM may still load the state of its former variant.
+        # An id differs each time. A lab's JVM may still load the state of its former variant.
         is_foreign = "#" in point["object"] or point["object"].startswith(_FOREIGN)
         if not (is_beside or is_foreign):
             yield from (Case(variant, str(point["name"]), fault) for fault in _stumbles_at(point))

@@ -8,9 +8,9 @@ from dataclasses import astuple, dataclass
 from statistics import median
 
 from tests.faults.sweep import cases
+from tests.faults.sweep.jobs import JOBS, LISTINGS
 from tests.faults.sweep.results import CONTROL, Line
-from tests.faults.sweep.variants import JOBS, LISTINGS
-from tests.faults.sweep.verdict import VERDICTS
+from tests.support.verdict import VERDICTS
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "killed before": (cases.KILLED_BEFORE,),

@@ -11,10 +11,10 @@ from minicluster.client import Entry, Fault
 from minicluster.http.commands import COMMANDS
 from tests.faults.after_requests import Request, add_fault
 from tests.faults.sweep import cases
-from tests.faults.sweep.life import SLOWER, Life, StalledError, end_queries, until
+from tests.faults.sweep.driver import SLOWER, Driver, StalledError, end_queries, until
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.points import Point, is_border, named
-from tests.faults.sweep.scene import Recorded, recovery
+from tests.faults.sweep.recording import RecordedLife, recovery
 from tests.support import server_errors
 from tests.support.remounts import Change, nothing, one_more_column, one_more_tablet, remount
 from ytstream.recovery.lock import LOCK_SECONDS
@@ -33,12 +33,12 @@ _LISTING_SECONDS = 10.0
 """How long a listing may take to end after its commit was lost."""
 _QUIET_SECONDS = 1.0
 """When no request came for so long, the tasks that are not held back are done."""
-Cause = Callable[[Play, Point, Recorded], int]
+Cause = Callable[[Play, Point, RecordedLife], int]
 """Makes a fault happen at a point; returns the output's rows before the case."""
 
 
 def cause_of(fault: str) -> Cause:
-    """Return what makes a fault happen in a lane."""
+    """Return what makes a fault happen to a driver in a thread."""
     if fault == cases.OVERTAKEN:
         return _overtaken
     return _by_state if fault in cases.KILLS else _living
@@ -47,19 +47,19 @@ def cause_of(fault: str) -> Cause:
 # -- killed: the state that the driver has left
 
 
-def _by_state(play: Play, point: Point, life: Recorded) -> int:
+def _by_state(play: Play, point: Point, life: RecordedLife) -> int:
     """Load the state that a killed driver has left; start a new one. Return the output's rows."""
-    scene, case = play.scene, play.case
+    recording, case = play.recording, play.case
     n = point.n if case.fault == cases.KILLED_AFTER else point.n - 1
-    state = scene.state_after(life, n)
+    state = recording.state_after(life, n)
     if case.second:
-        again = recovery(scene, f"{case.point}:{case.fault}", state, life.sent)
+        again = recovery(recording, f"{case.point}:{case.fault}", state, life.sent)
         second = next((found for found in again.points if found.name == case.second), None)
         if second is None:
             raise MissedError("the start after the first fault has no such request")
-        state = scene.state_after(again, second.n)
-    scene.load(state)
-    scene.control.journal.clear()
+        state = recording.state_after(again, second.n)
+    recording.load(state)
+    recording.control.journal.clear()
     rows = play.output_rows()
     play.since = time.monotonic()
     play.arrive()
@@ -67,12 +67,12 @@ def _by_state(play: Play, point: Point, life: Recorded) -> int:
     return rows
 
 
-def _overtaken(play: Play, point: Point, life: Recorded) -> int:
+def _overtaken(play: Play, point: Point, life: RecordedLife) -> int:
     """Hold a task's request back until the others are done; take that state for a kill's."""
-    scene, control = play.scene, play.scene.control
-    scene.load(life.base)
+    recording, control = play.recording, play.recording.control
+    recording.load(life.base)
     control.journal.clear()
-    state = str(scene.folder / "overtaken.state")
+    state = str(recording.folder / "overtaken.state")
     with armed(play, point, action="delay") as rule:
         driver = play.start()
         _await(play, rule, driver)
@@ -84,10 +84,10 @@ def _overtaken(play: Play, point: Point, life: Recorded) -> int:
     verify(play, point, rule, control.journal()[-1].n)
     if not beside:
         raise MissedError("no task has sent anything beside it")
-    end_queries(scene.lane.spark)
+    end_queries(recording.lab.spark)
     driver.end()
     control.faults.clear()
-    scene.load(state)
+    recording.load(state)
     control.journal.clear()
     rows = play.output_rows()
     play.since = time.monotonic()
@@ -108,10 +108,10 @@ def _settled(play: Play, point: Point) -> int:
 
 def _beside(play: Play, point: Point) -> int:
     """Return how many requests of the point's class are in the journal since the last border."""
-    entries, found = play.scene.control.journal(), 0
-    for entry, name in zip(entries, named(entries, play.scene.variant.root), strict=True):
+    entries, found = play.recording.control.journal(), 0
+    for entry, name in zip(entries, named(entries, play.recording.variant.root), strict=True):
         found += (entry.method, name) == (point.method, point.object)
-        if is_border(entry, name, is_listing=play.scene.variant.is_listing):
+        if is_border(entry, name, is_listing=play.recording.variant.is_listing):
             found = 0
     return found
 
@@ -119,17 +119,17 @@ def _beside(play: Play, point: Point) -> int:
 # -- alive: a rule of the cluster at the point
 
 
-def _living(play: Play, point: Point, life: Recorded) -> int:
+def _living(play: Play, point: Point, life: RecordedLife) -> int:
     """Start a driver from the life's beginning, and let the fault happen to it."""
-    scene = play.scene
-    scene.load(life.base)
-    scene.control.journal.clear()
+    recording = play.recording
+    recording.load(life.base)
+    recording.control.journal.clear()
     rows = play.output_rows()
     fault = play.case.fault
     with armed(play, point, **_order(fault, point.method)) as rule:
         # What lasts begins with the request, not when somebody has seen it.
         lasting = [
-            scene.control.faults.add(times=None, armed_by=rule, **order)
+            recording.control.faults.add(times=None, armed_by=rule, **order)
             for order in _lasting(play, fault)
         ]
         driver = play.start()
@@ -137,7 +137,7 @@ def _living(play: Play, point: Point, life: Recorded) -> int:
         play.since, until_hit = time.monotonic(), _journal(play, point, rule)
         _ACTIONS.get(fault, _nothing)(play, rule)
         for one in lasting:
-            scene.control.faults.remove(one)
+            recording.control.faults.remove(one)
         play.over = time.time()
     verify(play, point, rule, until_hit[-1].n, is_first=bool(lasting))
     if fault in cases.MUST_END:
@@ -191,7 +191,7 @@ def _lasting(play: Play, fault: str) -> Sequence[Mapping[str, Any]]:
             for method, error in server_errors.FULL.items()
         ]
     if fault == cases.TOKEN:
-        cluster = play.scene.lane.cluster
+        cluster = play.recording.lab.cluster
         known = [name for name in COMMANDS if name != _FOR_EVERYBODY]
         by_http = {"proxy": cluster.http, "method": known, "error": server_errors.TOKEN_BY_HTTP}
         by_rpc = ({"proxy": proxy, "error": server_errors.TOKEN} for proxy in cluster.rpc)
@@ -202,14 +202,14 @@ def _lasting(play: Play, fault: str) -> Sequence[Mapping[str, Any]]:
 @contextmanager
 def armed(play: Play, point: Point, **order: Any) -> Iterator[Fault]:
     """Order a fault for the point of the next driver: behind so many commits of the ledger."""
-    scene, skip = play.scene, point.commits - 1
+    recording, skip = play.recording, point.commits - 1
     steps = [Request(point.method, point.where, skip=point.skip)]
-    if point.commits and scene.variant.is_listing:
+    if point.commits and recording.variant.is_listing:
         planned = {"destination_path": "*/offsets/*"}
         steps.insert(0, Request("MoveNode", planned, "after", skip))
     elif point.commits:
         steps[:0] = [_head(play, skip), _COMMITTED]
-    yield add_fault(scene.control.faults, steps, **order)
+    yield add_fault(recording.control.faults, steps, **order)
 
 
 _COMMITTED = Request("CommitTransaction", when="after")
@@ -217,12 +217,12 @@ _COMMITTED = Request("CommitTransaction", when="after")
 
 def _head(play: Play, skip: int = 0) -> Request:
     """Return the request that writes the ledger's head, behind ``skip`` others."""
-    return Request("ModifyRows", {"path": play.scene.context.settings.ledger}, skip=skip)
+    return Request("ModifyRows", {"path": play.recording.context.settings.ledger}, skip=skip)
 
 
-def _await(play: Play, rule: Fault, driver: Life) -> None:
+def _await(play: Play, rule: Fault, driver: Driver) -> None:
     """Wait until the fault has happened. Raises MissedError."""
-    faults = play.scene.control.faults
+    faults = play.recording.control.faults
     try:
         until(lambda: faults.get(rule).hits or driver.is_over, "the fault", _HIT_SECONDS)
     except StalledError:
@@ -230,7 +230,7 @@ def _await(play: Play, rule: Fault, driver: Life) -> None:
     if not faults.get(rule).hits:
         # A job has no reason to: nothing has happened to it yet.
         play.verify_goes_on()
-        error = MissedError if play.scene.variant.is_listing else StalledError
+        error = MissedError if play.recording.variant.is_listing else StalledError
         raise error(f"the driver ended before: {driver.error}")
 
 
@@ -239,7 +239,7 @@ def _journal(play: Play, point: Point, rule: Fault) -> list[Entry]:
     found: list[Entry] = []
 
     def is_in() -> bool:
-        found[:] = play.scene.control.journal()
+        found[:] = play.recording.control.journal()
         return any(e.fault == rule.action and e.method == point.method for e in found)
 
     with suppress(StalledError):  # verify() says what was hit
@@ -253,10 +253,10 @@ def verify(play: Play, point: Point, rule: Fault, last: int, *, is_first: bool =
     The rules that lead to it have hit requests before it. Of a fault that lasts, ``is_first``, any
     of the hits may be the rule's.
     """
-    entries = [entry for entry in play.scene.control.journal() if entry.n <= last]
+    entries = [entry for entry in play.recording.control.journal() if entry.n <= last]
     hit = [
         name
-        for entry, name in zip(entries, named(entries, play.scene.variant.root), strict=True)
+        for entry, name in zip(entries, named(entries, play.recording.variant.root), strict=True)
         if entry.fault == rule.action and entry.method == point.method
     ]
     if point.object not in (hit if is_first else hit[-1:]):
@@ -269,20 +269,20 @@ def _nothing(play: Play, rule: Fault) -> None:
 
 def _successor(play: Play, rule: Fault) -> None:
     """Let a second driver drain the queues; then the first one's request goes on."""
-    older = play.lives[-1]
-    play.scene.control.clock.advance(LOCK_SECONDS + 1)
+    older = play.drivers[-1]
+    play.recording.control.clock.advance(LOCK_SECONDS + 1)
     play.start()
     play.drain()
-    play.scene.control.faults.remove(rule)
+    play.recording.control.faults.remove(rule)
     until(lambda: older.is_over, "the older driver ends")
-    if play.lives[-1].is_over:
-        raise StalledError(f"the newer driver has ended: {play.lives[-1].error}")
+    if play.drivers[-1].is_over:
+        raise StalledError(f"the newer driver has ended: {play.drivers[-1].error}")
 
 
 def _sleep(seconds: float) -> Callable[[Play, Fault], None]:
     def slept(play: Play, rule: Fault) -> None:
-        play.scene.control.clock.advance(seconds)
-        play.scene.control.faults.remove(rule)
+        play.recording.control.clock.advance(seconds)
+        play.recording.control.faults.remove(rule)
 
     return slept
 
@@ -292,7 +292,7 @@ def _for(seconds: float) -> Callable[[Play, Fault], None]:
 
     def waited(play: Play, rule: Fault) -> None:
         with suppress(StalledError):
-            until(lambda: play.lives[-1].is_over, "the driver ends", seconds)
+            until(lambda: play.drivers[-1].is_over, "the driver ends", seconds)
 
     return waited
 
@@ -302,7 +302,7 @@ def _absent(play: Play, rule: Fault) -> None:
 
     By then whatever tries a few times has given up. What the driver does from then on it repeats.
     """
-    driver, begun = play.lives[-1], time.monotonic()
+    driver, begun = play.drivers[-1], time.monotonic()
     former = driver.outages
 
     def waits() -> bool:
@@ -310,17 +310,17 @@ def _absent(play: Play, rule: Fault) -> None:
 
     with suppress(StalledError):
         until(waits, "the driver waits for the cluster", _ABSENT_SECONDS)
-    play.scene.control.clock.advance(max(0.0, _ABSENT_SECONDS - (time.monotonic() - begun)))
+    play.recording.control.clock.advance(max(0.0, _ABSENT_SECONDS - (time.monotonic() - begun)))
 
 
 def _ends(play: Play, rule: Fault) -> None:
-    until(lambda: play.lives[-1].is_over, "the driver ends")
+    until(lambda: play.drivers[-1].is_over, "the driver ends")
 
 
 def _proxy_starts(play: Play, rule: Fault) -> None:
     """Start the proxies again that are down."""
     time.sleep(_AWAY_SECONDS)
-    proxies = play.scene.control.proxies
+    proxies = play.recording.control.proxies
     for address, is_up in proxies.list().items():
         if not is_up:
             proxies.up(address)
@@ -330,9 +330,9 @@ def _remounted(change: Change) -> Callable[[Play, Fault], None]:
     """Return what remounts the output; then the request goes on."""
 
     def happened(play: Play, rule: Fault) -> None:
-        context = play.scene.context
+        context = play.recording.context
         remount(context.client, context.settings.output, change)
-        play.scene.control.faults.remove(rule)
+        play.recording.control.faults.remove(rule)
 
     return happened
 
@@ -343,17 +343,17 @@ _MOMENTS = {"late-raised": 1, "late-begun": 2, "late-first-batch": 3}
 
 def _late(play: Play, rule: Fault) -> None:
     """Apply the commit at its moment in the life of the next query."""
-    if play.scene.variant.is_listing:
+    if play.recording.variant.is_listing:
         if play.case.fault == cases.LATE[0]:
             # In two modes SPYT sends the rows again in another transaction, and the query goes on
             # (YtDynTableUtils.runWithRetry).
             with suppress(StalledError):
-                until(lambda: play.lives[-1].is_over, "the listing ends", _LISTING_SECONDS)
+                until(lambda: play.drivers[-1].is_over, "the listing ends", _LISTING_SECONDS)
         else:
             play.drain()
-        play.scene.control.faults.release(rule)
+        play.recording.control.faults.release(rule)
         return
-    faults, fault = play.scene.control.faults, play.case.fault
+    faults, fault = play.recording.control.faults, play.case.fault
     if fault == "late-before-raise":
         steps = [_head(play)]
     elif fault == "late-in-start":
@@ -363,9 +363,9 @@ def _late(play: Play, rule: Fault) -> None:
         steps = [_head(play, _MOMENTS[fault] - 1), _COMMITTED]
     moment = add_fault(faults, steps, action="delay")
     try:
-        _await(play, moment, play.lives[-1])
+        _await(play, moment, play.drivers[-1])
     except MissedError as error:
-        if play.scene.drained()():  # no row is left that would bring the next batch
+        if play.recording.drained()():  # no row is left that would bring the next batch
             raise
         raise StalledError(f"after the commit was lost, {error}") from None
     faults.release(rule)

@@ -9,37 +9,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
 
-from tests.faults.sweep.variants import Variant
+from tests.faults.variants import Variant
+from tests.support.verdict import Verdict
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the tables say of one history, over all outputs."""
-
-    lost: int = 0
-    """Expected rows that are in no table, although the queue was read to its end."""
-    waiting: int = 0
-    """Expected rows that are in no table, and still in the queue."""
-    repeated: int = 0
-    """Rows that are there more often than expected, or are not expected at all."""
-    wrong: int = 0
-    """Of these, the ones that are not expected at all: no guarantee allows them."""
-    examples: tuple[str, ...] = ()
-    """The first rows of both kinds."""
-    rows: Mapping[str, int] = field(default_factory=dict)
-    """Rows of each output that the tables hold."""
-
-    def holds(self, guarantee: str) -> bool:
-        """Return whether the tables are what the guarantee promises."""
-        may_repeat = guarantee == "at_least_once"
-        return not (self.lost or self.wrong) and (may_repeat or not self.repeated)
 
 
 def batches_of(

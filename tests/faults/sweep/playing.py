@@ -10,16 +10,16 @@ from zlib import crc32
 
 from tests.faults.sweep import cases
 from tests.faults.sweep.cases import Case
-from tests.faults.sweep.life import (
+from tests.faults.sweep.driver import (
     LOOK_SECONDS,
     PATIENCE,
+    Driver,
     EndedError,
-    Life,
     StalledError,
     end_queries,
     is_final,
 )
-from tests.faults.sweep.scene import SEED, Scene
+from tests.faults.sweep.recording import SEED, Recording
 from ytstream.errors import code_of
 from ytstream.errors.error_codes import ErrorCode
 
@@ -55,10 +55,10 @@ class MissedError(Exception):
 class Play:
     """A case while it is played."""
 
-    scene: Scene
+    recording: Recording
     case: Case
     sent: list[dict[str, Any]] = field(default_factory=list)
-    lives: list[Life] = field(default_factory=list)
+    drivers: list[Driver] = field(default_factory=list)
     arrivals: int = 0
     since: float = field(default_factory=time.monotonic)
     """When the fault happened."""
@@ -67,12 +67,12 @@ class Play:
 
     # -- drivers
 
-    def start(self) -> Life:
+    def start(self) -> Driver:
         """Start a driver, as a process of its own."""
-        life = self.scene.life()
-        self.lives.append(life)
-        life.start()
-        return life
+        driver = self.recording.driver()
+        self.drivers.append(driver)
+        driver.start()
+        return driver
 
     def drain(self) -> None:
         """Wait until every row is in a batch, while new ones arrive.
@@ -82,7 +82,7 @@ class Play:
 
         Raises EndedError, or StalledError.
         """
-        is_drained, begun = self.scene.drained(), time.monotonic()
+        is_drained, begun = self.recording.drained(), time.monotonic()
         arrival, pause, is_restarted = ARRIVAL_SECONDS, _FIRST_PAUSE, False
         while not is_drained():
             waited = time.monotonic() - begun
@@ -92,7 +92,7 @@ class Play:
                 arrival += ARRIVAL_SECONDS
                 self.arrive()
             self.verify_goes_on()
-            if self.lives[-1].is_over:
+            if self.drivers[-1].is_over:
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 self.start()
@@ -104,11 +104,11 @@ class Play:
 
     @property
     def _has_operator(self) -> bool:
-        return self.scene.variant.is_listing
+        return self.recording.variant.is_listing
 
     def verify_goes_on(self) -> None:
         """Raise EndedError when the newest driver has ended for good, and must not."""
-        error, allowed = self.lives[-1].error, cases.MAY_END.get(self.case.fault)
+        error, allowed = self.drivers[-1].error, cases.MAY_END.get(self.case.fault)
         if error is not None and is_final(error) and (not allowed or code_of(error) != allowed):
             raise EndedError(str(error))
 
@@ -117,20 +117,20 @@ class Play:
 
         Raises EndedError if that had another reason.
         """
-        error = self.lives[-1].error
+        error = self.drivers[-1].error
         if error is None or code_of(error) != code:
             raise EndedError(f"not {code}: {error}")
         self.start()
 
     def _end_driver(self) -> None:
-        self.lives[-1].ask_to_end()
-        end_queries(self.scene.lane.spark)
+        self.drivers[-1].ask_to_end()
+        end_queries(self.recording.lab.spark)
         with suppress(StalledError):  # its thread hangs: the process would be killed
-            self.lives[-1].end(_END_SECONDS)
+            self.drivers[-1].end(_END_SECONDS)
 
     def arrive(self) -> None:
         """Send a few rows, a little newer than all others: none is late."""
-        sample, job, how = self.scene.sample, self.scene.context.job, arrivals_of(self.case)
+        sample, job, how = self.recording.sample, self.recording.context.job, arrivals_of(self.case)
         self.arrivals += 1
         count = _ARRIVING
         if how == NOWHERE or (how == BURSTS and self.arrivals % 3 != 1):
@@ -138,26 +138,26 @@ class Play:
         if how == BURSTS:
             count = _BURST
         newest = sample.newest(job, self.sent)
-        queues = self.scene.context.settings.queues
+        queues = self.recording.context.settings.queues
         for position, queue in enumerate(queues[:1] if how == ONE_QUEUE else queues):
             seed = (SEED + position) * 1_000 + _ARRIVING_SEED + self.arrivals
             self._send(queue, [{**row} for row in sample.make(count, seed, newest)])
 
     def follow(self) -> None:
         """Send what follows, and what brings out the rows that wait for the watermark."""
-        scene, queues = self.scene, self.scene.context.settings.queues
-        for queue, batches in zip(queues, scene.rows(_FOLLOWING_BATCH, 1), strict=True):
+        recording, queues = self.recording, self.recording.context.settings.queues
+        for queue, batches in zip(queues, recording.rows(_FOLLOWING_BATCH, 1), strict=True):
             self._send(queue, batches[0][:_FOLLOWING])
         self.drain()
-        for row in scene.sample.closing(scene.context.job, self.sent):
+        for row in recording.sample.closing(recording.context.job, self.sent):
             self._send(queues[0], [row])
             self.drain()
 
     def _send(self, queue: str, rows: list[dict[str, Any]]) -> None:
-        self.scene.put(queue, rows)
+        self.recording.put(queue, rows)
         self.sent += rows
 
     def output_rows(self) -> int:
         """Return how many rows the first output has."""
-        context = self.scene.context
+        context = self.recording.context
         return int(context.client.get(f"{context.settings.output}/@row_count"))

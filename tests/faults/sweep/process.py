@@ -1,7 +1,7 @@
 """`tests.faults.sweep.process run VARIANT`: the job as a process, on the cluster YT_PROXY.
 
 It has the lock, a JVM and a checkpoint that nobody else has seen. A case may kill it instead of a
-driver in the lane; its successor runs in the lane.
+driver in a thread; its successor is one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from contextlib import ExitStack, suppress
 
 from tests.faults.sweep import cases
 from tests.faults.sweep.injection import armed, verify
-from tests.faults.sweep.lane import context_of
+from tests.faults.sweep.jobs import variant_of
+from tests.faults.sweep.lab import context_of
 from tests.faults.sweep.playing import MissedError, Play
 from tests.faults.sweep.points import Point
-from tests.faults.sweep.scene import Recorded
-from tests.faults.sweep.variants import variant_of
+from tests.faults.sweep.recording import RecordedLife
 from tests.support.jvm import submit_args
 from tests.support.project import ROOT
 from ytstream import log
@@ -47,27 +47,27 @@ def main(variant: str, proxy: str) -> int:
     return 0
 
 
-def kill(play: Play, point: Point, life: Recorded) -> int:
-    """Let the cluster kill a real driver at the point; start its successor in the lane.
+def kill(play: Play, point: Point, life: RecordedLife) -> int:
+    """Let the cluster kill a real driver at the point; start its successor in a thread.
 
     It cannot kill at the start of a master transaction: that of the lock is one more.
     """
-    scene, case = play.scene, play.case
-    scene.load(life.base)
-    scene.control.journal.clear()
+    recording, case = play.recording, play.case
+    recording.load(life.base)
+    recording.control.journal.clear()
     rows = play.output_rows()
     when = "before" if case.fault == cases.KILLED_BEFORE else "after"
     LOG.parent.mkdir(parents=True, exist_ok=True)
-    with running(__name__, scene.lane.cluster.http, LOG, ROOT, scene.variant.name) as driver:
+    with running(__name__, recording.lab.cluster.http, LOG, ROOT, recording.variant.name) as driver:
         with armed(play, point, action="kill", pgid=driver.pgid, when=when) as rule:
             with suppress(subprocess.TimeoutExpired):
                 driver.wait(_SECONDS)
-            hits = scene.control.faults.get(rule).hits
+            hits = recording.control.faults.get(rule).hits
         if not hits or driver.exit_code != -signal.SIGKILL:
             raise MissedError(f"the process was not killed: {driver.exit_code}, {driver.tail()}")
-    verify(play, point, rule, scene.control.journal()[-1].n)
-    scene.control.faults.clear()
-    scene.control.clock.advance(LOCK_SECONDS + 1)
+    verify(play, point, rule, recording.control.journal()[-1].n)
+    recording.control.faults.clear()
+    recording.control.clock.advance(LOCK_SECONDS + 1)
     play.since = time.monotonic()
     play.start()
     return rows

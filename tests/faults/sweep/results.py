@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.faults.sweep.verdict import NOT_HELD
 from tests.support.examples import template_of
 from tests.support.project import ROOT
+from tests.support.verdict import NOT_HELD
 from tools import proof_digest
 from ytstream.job import PROCESSINGS
 

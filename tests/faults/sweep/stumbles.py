@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tests.faults.sweep import cases, results, summary
 from tests.faults.sweep.results import Line
-from tests.faults.sweep.verdict import HELD, MISSED, NOT_HELD
 from tests.support.project import ROOT
+from tests.support.verdict import HELD, MISSED, NOT_HELD
 
 STUMBLES = ROOT / "docs" / "proof" / "stumbles.json"
 

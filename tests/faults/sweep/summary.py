@@ -15,10 +15,10 @@ from typing import Any
 
 from tests.faults.sweep import cases, counts, results
 from tests.faults.sweep.counts import Cell
+from tests.faults.sweep.recording import SEED
 from tests.faults.sweep.results import PROOF, Line
-from tests.faults.sweep.scene import SEED
-from tests.faults.sweep.verdict import MISSED, NOT_HELD
 from tests.support.project import ROOT
+from tests.support.verdict import MISSED, NOT_HELD
 from tools import proof_digest
 
 SUMMARY, SAMPLE = ROOT / proof_digest.SUMMARY, ROOT / proof_digest.SAMPLE

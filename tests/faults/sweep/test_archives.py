@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.sweep import lane
+from tests.faults.sweep import lab
 from tests.faults.sweep.archives import VARIANTS, recorded
-from tests.faults.sweep.variants import Variant
+from tests.faults.variants import Variant
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")
-def opened() -> Iterator[lane.Lane]:
-    with lane.opened() as found:
+def opened() -> Iterator[lab.Lab]:
+    with lab.opened() as found:
         yield found
 
 
@@ -28,7 +28,7 @@ def opened() -> Iterator[lane.Lane]:
     ],
 )
 def test_each_row_is_in_one_table_or_rejected_wherever_a_driver_is_killed(
-    opened: lane.Lane, variant: Variant, every: int, tmp_path: Path
+    opened: lab.Lab, variant: Variant, every: int, tmp_path: Path
 ) -> None:
     with recorded(variant, opened, tmp_path) as run:
         assert run.play(every) == []

@@ -13,11 +13,13 @@ from typing import Any, cast
 
 import pytest
 
-from tests.faults.sweep import cases, injection, oracle, play, playing, verdict
+from tests.faults.sweep import cases, injection, judging, play, playing
 from tests.faults.sweep.cases import Case
-from tests.faults.sweep.life import PATIENCE, EndedError, StalledError
+from tests.faults.sweep.driver import PATIENCE, EndedError, StalledError
+from tests.faults.sweep.jobs import LISTINGS, VARIANTS
 from tests.faults.sweep.playing import Play
-from tests.faults.sweep.variants import LISTINGS, VARIANTS, Variant
+from tests.faults.variants import Variant
+from tests.support.verdict import ENDED, FAILED, HELD, NOT_HELD, STALLED, Verdict
 from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
@@ -28,7 +30,7 @@ LISTING = JOB._replace(is_listing=True)
 
 
 @dataclass
-class _Life:
+class _Driver:
     """A driver that does nothing, or has ended with this error."""
 
     is_over: bool = False
@@ -46,8 +48,8 @@ class _Life:
 
 
 @dataclass
-class _Scene:
-    """A scene without a cluster."""
+class _Recording:
+    """A recording without a cluster."""
 
     variant: Variant
     is_drained: Callable[[], bool]
@@ -57,14 +59,14 @@ class _Scene:
 
     def __post_init__(self) -> None:
         self.context = SimpleNamespace(settings=SimpleNamespace(queues=QUEUES), job=None)
-        self.lane = SimpleNamespace(spark=None)
+        self.lab = SimpleNamespace(spark=None)
         self.sample = SimpleNamespace(
             newest=lambda job, sent: max(row["time"] for row in sent),
             make=lambda count, seed, start: [{"time": start + 1, "seed": seed}] * count,
         )
 
-    def life(self) -> _Life:
-        return _Life(self.error is not None, self.error)
+    def driver(self) -> _Driver:
+        return _Driver(self.error is not None, self.error)
 
     def drained(self) -> Callable[[], bool]:
         return self.is_drained
@@ -73,8 +75,8 @@ class _Scene:
         self.put_into.append(queue)
 
 
-def _play(scene: Any) -> Play:
-    found = Play(scene, Case(scene.variant, "middle:ModifyRows.output", cases.REFUSED))
+def _play(recording: Any) -> Play:
+    found = Play(recording, Case(recording.variant, "middle:ModifyRows.output", cases.REFUSED))
     found.sent = [{"time": 7}]
     found.start()
     return found
@@ -110,14 +112,14 @@ def test_rows_arrive_while_a_driver_is_waited_for(
     variant: Variant, clock: _Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(playing, "arrivals_of", lambda case: playing.EVERYWHERE)
-    found = _play(scene := _Scene(variant, lambda: False))
+    found = _play(recording := _Recording(variant, lambda: False))
     with pytest.raises(StalledError, match="rows stay in the queue"):
         found.drain()
     assert clock.now >= PATIENCE
     assert found.arrivals == PATIENCE * 2 / 3 / playing.ARRIVAL_SECONDS - 1
-    assert scene.put_into == [*QUEUES] * found.arrivals
+    assert recording.put_into == [*QUEUES] * found.arrivals
     # After half of the time an operator restarts the listing. Nobody restarts a job that hangs.
-    assert len(found.lives) == (2 if variant.is_listing else 1)
+    assert len(found.drivers) == (2 if variant.is_listing else 1)
     # Each is newer than all before it, and no two have a seed in common.
     times = [row["time"] for row in found.sent]
     assert times == sorted(times)
@@ -136,16 +138,16 @@ def test_rows_arrive_in_one_queue_in_bursts_or_nowhere(
     monkeypatch: pytest.MonkeyPatch, how: str, queues: list[str], rows: list[int]
 ) -> None:
     monkeypatch.setattr(playing, "arrivals_of", lambda case: how)
-    found = _play(scene := _Scene(JOB, lambda: True))
+    found = _play(recording := _Recording(JOB, lambda: True))
     counts: list[int] = []
-    monkeypatch.setattr(scene, "put", lambda queue, rows: counts.append(len(rows)))
+    monkeypatch.setattr(recording, "put", lambda queue, rows: counts.append(len(rows)))
     for _ in range(4):
         found.arrive()
     assert counts == rows
-    found = _play(scene := _Scene(JOB, lambda: True))
+    found = _play(recording := _Recording(JOB, lambda: True))
     for _ in range(4):
         found.arrive()
-    assert scene.put_into == queues
+    assert recording.put_into == queues
 
 
 def test_cases_take_turns_in_how_rows_arrive() -> None:
@@ -159,46 +161,46 @@ def test_cases_take_turns_in_how_rows_arrive() -> None:
 def test_a_driver_that_production_starts_again_is_started_until_the_end(
     variant: Variant, error: BaseException
 ) -> None:
-    found = _play(_Scene(variant, lambda: False, error=error))
+    found = _play(_Recording(variant, lambda: False, error=error))
     with pytest.raises(StalledError):
         found.drain()
-    assert len(found.lives) > 3
+    assert len(found.drivers) > 3
 
 
 @pytest.mark.parametrize(
     "error", [JobError("the job cannot continue"), SupersededError("another one")]
 )
 def test_a_job_that_has_ended_for_good_is_not_started_again(error: BaseException) -> None:
-    found = _play(_Scene(JOB, lambda: False, error=error))
+    found = _play(_Recording(JOB, lambda: False, error=error))
     with pytest.raises(EndedError, match=str(error)):
         found.drain()
-    assert len(found.lives) == 1
+    assert len(found.drivers) == 1
 
 
 def test_a_job_may_end_where_its_output_was_altered() -> None:
     ended = JobError("more columns", code=ErrorCode.NOT_PROVISIONED)
-    found = _play(scene := _Scene(JOB, lambda: scene.error is None, error=ended))
+    found = _play(recording := _Recording(JOB, lambda: recording.error is None, error=ended))
     with pytest.raises(EndedError):
         found.drain()  # of another fault
     found.case = Case(JOB, "middle:CommitTransaction.ledger", cases.ALTERED)
-    found.lives[-1].error = JobError("another reason", code=ErrorCode.TOKEN)
+    found.drivers[-1].error = JobError("another reason", code=ErrorCode.TOKEN)
     with pytest.raises(EndedError, match="another reason"):
         found.drain()
-    found.lives[-1].error = ended
-    life = scene.life
+    found.drivers[-1].error = ended
+    former = recording.driver
 
-    def corrected() -> _Life:
-        scene.error = None
-        return life()
+    def corrected() -> _Driver:
+        recording.error = None
+        return former()
 
-    scene.life = corrected  # type: ignore[method-assign]
+    recording.driver = corrected  # type: ignore[method-assign]
     found.drain()
-    assert len(found.lives) == 2
+    assert len(found.drivers) == 2
 
 
 @dataclass
-class _Played(_Scene):
-    """A scene whose case can be played: its tables hold what they should."""
+class _Played(_Recording):
+    """A recording whose case can be played: its tables hold what they should."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -215,8 +217,8 @@ class _Played(_Scene):
 def test_a_case_in_which_the_job_ends_is_not_held(
     monkeypatch: pytest.MonkeyPatch, is_drained: bool
 ) -> None:
-    def held(found: Play, before: int) -> verdict.Result:
-        return verdict.Result(verdict.HELD)
+    def held(found: Play, before: int) -> judging.Result:
+        return judging.Result(HELD)
 
     def started(found: Play, point: object, life: object) -> int:
         found.start()
@@ -225,20 +227,19 @@ def test_a_case_in_which_the_job_ends_is_not_held(
     queue = SimpleNamespace(upper=(20,), consumed={0: 20 * is_drained})
     read = SimpleNamespace(queues=(queue,))
     monkeypatch.setattr(positions, "read", lambda client, settings: read)
-    monkeypatch.setattr(verdict, "judged", held)
+    monkeypatch.setattr(judging, "judged", held)
     monkeypatch.setattr(play, "end_queries", lambda spark: None)
     monkeypatch.setattr(Play, "follow", lambda found: None)
-    scene: Any = _Played(JOB, lambda: is_drained, error=JobError("the job cannot continue"))
-    scene.context.client = None
+    recording: Any = _Played(JOB, lambda: is_drained, error=JobError("the job cannot continue"))
+    recording.context.client = None
     case = Case(JOB, "middle:ModifyRows.output", cases.REFUSED)
-    result = play.play(case, scene, started)
-    assert (result.verdict, result.starts) == (verdict.ENDED, 1)
-    assert result.verdict in verdict.NOT_HELD
+    monkeypatch.setattr(play, "cause_of", lambda fault: started)
+    result = play.play(case, recording)
+    assert (result.verdict, result.starts) == (ENDED, 1)
+    assert result.verdict in NOT_HELD
     assert result.said == "the job cannot continue"
-    scene.error = None
-    assert play.play(case, scene, started).verdict == (
-        verdict.HELD if is_drained else verdict.STALLED
-    )
+    recording.error = None
+    assert play.play(case, recording).verdict == (HELD if is_drained else STALLED)
 
 
 @pytest.mark.parametrize(
@@ -257,25 +258,25 @@ def test_a_case_in_which_the_job_ends_is_not_held(
 def test_a_case_with_more_than_its_fault_explains_is_not_held(
     fault: str, drivers: int, failures: int, repeated: int, said: str, is_keyed: bool
 ) -> None:
-    scene: Any = _Scene(JOB, lambda: True)
-    scene.context.settings.ledger = "//ledger"
+    recording: Any = _Recording(JOB, lambda: True)
+    recording.context.settings.ledger = "//ledger"
     batches = [{"rows_written": {"output": 30, "rejected": 10}}, {"rows_written": {"output": 3}}]
-    scene.context.client = SimpleNamespace(select_rows=lambda query: batches)
-    found = _play(scene)
+    recording.context.client = SimpleNamespace(select_rows=lambda query: batches)
+    found = _play(recording)
     found.case = Case(JOB, "middle:CommitTransaction.ledger", fault)
-    lives: list[Any] = [_Life(failures=failures), *[_Life()] * (drivers - 1)]
-    found.lives = lives
-    result = verdict.Result(verdict.HELD, oracle.Verdict(repeated=repeated))
+    started: list[Any] = [_Driver(failures=failures), *[_Driver()] * (drivers - 1)]
+    found.drivers = started
+    result = judging.Result(HELD, Verdict(repeated=repeated))
     if is_keyed:
-        result = verdict.Result(verdict.HELD, rewritten=repeated)
+        result = judging.Result(HELD, rewritten=repeated)
         said = said.replace("repeated", "written again")
-    judged = verdict.explained(result, found)
-    assert (judged.verdict, judged.said) == (verdict.FAILED if said else verdict.HELD, said)
+    judged = judging.explained(result, found)
+    assert (judged.verdict, judged.said) == (FAILED if said else HELD, said)
 
 
 @both
 def test_a_case_that_takes_longer_has_not_stalled(variant: Variant, clock: _Clock) -> None:
-    found = _play(_Scene(variant, lambda: clock.now > 0.7 * PATIENCE))
+    found = _play(_Recording(variant, lambda: clock.now > 0.7 * PATIENCE))
     found.drain()
     assert found.arrivals
 
@@ -285,16 +286,16 @@ def test_rows_in_the_queue_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(
         positions, "read", lambda client, settings: SimpleNamespace(queues=(queue,))
     )
-    scene: Any = _Scene(LISTING, lambda: False)
-    scene.context.client = None
+    recording: Any = _Recording(LISTING, lambda: False)
+    recording.context.client = None
     for missing, (lost, waiting) in {40: (25, 15), 15: (0, 15), 3: (0, 3)}.items():
-        result = verdict.Result("", oracle.Verdict(lost=missing))
-        tables = verdict.stopped(verdict.STALLED, result, _play(scene), "said").tables
+        result = judging.Result("", Verdict(lost=missing))
+        tables = judging.stopped(STALLED, result, _play(recording), "said").tables
         assert (tables.lost, tables.waiting) == (lost, waiting)
-    stateful: Any = _Scene(LISTING._replace(processing="window"), lambda: False)
+    stateful: Any = _Recording(LISTING._replace(processing="window"), lambda: False)
     stateful.context.client = None
-    tables = verdict.stopped(
-        verdict.ENDED, verdict.Result("", oracle.Verdict(lost=40)), _play(stateful), ""
+    tables = judging.stopped(
+        ENDED, judging.Result("", Verdict(lost=40)), _play(stateful), ""
     ).tables
     assert (tables.lost, tables.waiting) == (0, 40)  # they are of open windows
 
@@ -330,12 +331,12 @@ def test_a_job_that_hangs_after_a_lost_commit_stalls(
     def missed(found: Play, rule: object, driver: object) -> None:
         raise playing.MissedError("the request did not come")
 
-    scene: Any = _Scene(JOB, lambda: is_drained)
-    scene.context.settings.ledger = "//ledger"
-    scene.control = SimpleNamespace(faults=None)
+    recording: Any = _Recording(JOB, lambda: is_drained)
+    recording.context.settings.ledger = "//ledger"
+    recording.control = SimpleNamespace(faults=None)
     monkeypatch.setattr(injection, "_await", missed)
     monkeypatch.setattr(injection, "add_fault", lambda *steps, **order: None)
-    found, rule = _play(scene), SimpleNamespace()
+    found, rule = _play(recording), SimpleNamespace()
     found.case = Case(JOB, "middle:CommitTransaction.ledger", "late-first-batch")
     with pytest.raises(playing.MissedError if is_drained else StalledError):
         injection._late(found, cast("Any", rule))

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.faults.sweep import history, oracle
-from tests.faults.sweep.variants import VARIANTS, Variant
+from tests.faults.sweep.jobs import VARIANTS
+from tests.faults.variants import Variant
 from tests.support.examples import example
 
 VARIANT = Variant("transactional", "map")

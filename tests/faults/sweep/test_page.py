@@ -27,10 +27,10 @@ from tests.faults.sweep.cases import (
     sampled_stumbles,
 )
 from tests.faults.sweep.counts import GROUPS, Cell
+from tests.faults.sweep.jobs import JOBS, LISTINGS, VARIANTS, variant_of
 from tests.faults.sweep.page import PAGE, by_pair, page
 from tests.faults.sweep.picture import kind_of, picture
 from tests.faults.sweep.results import CONTROL, Line
-from tests.faults.sweep.variants import JOBS, LISTINGS, VARIANTS, variant_of
 from tests.support.project import ROOT
 from tools import proof_digest
 from ytstream.settings.job_settings import SPYT

@@ -1,20 +1,21 @@
-"""A fixed sample of the proof, in one lane; `make proof` plays all cases."""
+"""A fixed sample of the proof, in one lab; `make proof` plays all cases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.faults.sweep import cases, lane, playing, process
+from tests.faults.sweep import cases, lab, playing
+from tests.faults.sweep.jobs import variant_of
 from tests.faults.sweep.play import play
 from tests.faults.sweep.points import Point
-from tests.faults.sweep.scene import Scene, recorded
-from tests.faults.sweep.variants import variant_of
-from tests.faults.sweep.verdict import HELD, MISSED, NOT_HELD
+from tests.faults.sweep.recording import Recording, recorded
 from tests.support import without_fix
+from tests.support.verdict import HELD, MISSED, NOT_HELD
 from ytstream.connector.java import jvm_of
 from ytstream.connector.tablet_transactions import Tablets
 
@@ -36,27 +37,27 @@ MORE = (
 )
 
 
-SceneOf = Callable[[str], Scene]
+RecordingOf = Callable[[str], Recording]
 
 
 @pytest.fixture(scope="module")
-def scene_of() -> Iterator[SceneOf]:
-    """Record variants in a lane of their own, each one once."""
-    scenes: dict[str, Scene] = {}
-    with lane.opened() as opened:
+def recording_of() -> Iterator[RecordingOf]:
+    """Record variants in a lab of their own, each one once."""
+    recordings: dict[str, Recording] = {}
+    with lab.opened() as opened:
 
-        def found(name: str) -> Scene:
-            scenes[name] = scenes.get(name) or recorded(variant_of(name), opened)
-            opened.adopt(scenes[name].context)
-            return scenes[name]
+        def found(name: str) -> Recording:
+            recordings[name] = recordings.get(name) or recorded(variant_of(name), opened)
+            opened.adopt(recordings[name].context)
+            return recordings[name]
 
         yield found
 
 
 @pytest.fixture
-def scene(scene_of: SceneOf) -> Scene:
+def recording(recording_of: RecordingOf) -> Recording:
     """Return the recorded variant of the sample."""
-    return scene_of(VARIANT.name)
+    return recording_of(VARIANT.name)
 
 
 def _case(name: str) -> cases.Case:
@@ -68,19 +69,19 @@ def _case(name: str) -> cases.Case:
 @pytest.mark.parametrize(
     "name", [*SAMPLE, *(pytest.param(name, marks=pytest.mark.thorough) for name in MORE)]
 )
-def test_a_case_holds(scene: Scene, name: str) -> None:
-    result = play(_case(f"{VARIANT.name}:{name}"), scene)
+def test_a_case_holds(recording: Recording, name: str) -> None:
+    result = play(_case(f"{VARIANT.name}:{name}"), recording)
     counted = (result.verdict, result.tables.lost, result.tables.repeated)
     assert counted == ("held", 0, 0), result.said
 
 
-def _head_apart(patch: pytest.MonkeyPatch, scene: Scene) -> None:
-    tablets = Tablets(jvm_of(scene.lane.spark), scene.context.settings)
+def _head_apart(patch: pytest.MonkeyPatch, recording: Recording) -> None:
+    tablets = Tablets(jvm_of(recording.lab.spark), recording.context.settings)
     stream: Any = SimpleNamespace(tablets=tablets)
     without_fix.write_the_head_apart(patch, stream)
 
 
-WITHOUT: Mapping[str, Callable[[pytest.MonkeyPatch, Scene], None]] = {
+WITHOUT: Mapping[str, Callable[[pytest.MonkeyPatch, Recording], None]] = {
     "transactional-map-1:middle:AdvanceConsumer.consumer:refused": _head_apart,
     "transactional-map-1:middle:CommitTransaction.ledger:late-in-start": (
         lambda patch, _: without_fix.raise_no_epoch_before_the_start(patch)
@@ -100,14 +101,14 @@ PATIENCE = 60.0
 @pytest.mark.journey
 @pytest.mark.parametrize("name", WITHOUT)
 def test_a_case_breaks_without_a_fix(
-    scene_of: SceneOf, name: str, monkeypatch: pytest.MonkeyPatch
+    recording_of: RecordingOf, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = _case(name)
-    scene = scene_of(case.variant.name)
+    recording = recording_of(case.variant.name)
     monkeypatch.setattr(playing, "PATIENCE", PATIENCE)
-    assert play(case, scene).verdict == HELD
-    WITHOUT[name](monkeypatch, scene)
-    assert play(case, scene).verdict in NOT_HELD
+    assert play(case, recording).verdict == HELD
+    WITHOUT[name](monkeypatch, recording)
+    assert play(case, recording).verdict in NOT_HELD
 
 
 KILLS = (
@@ -121,10 +122,12 @@ KILLS = (
 
 @pytest.mark.journey
 @pytest.mark.parametrize("name", KILLS)
-def test_a_process_that_is_killed_leaves_what_was_recorded(scene_of: SceneOf, name: str) -> None:
+def test_a_process_that_is_killed_leaves_what_was_recorded(
+    recording_of: RecordingOf, name: str
+) -> None:
     case = _case(name)
-    scene = scene_of(case.variant.name)
-    results = [play(case, scene), play(case, scene, process.kill)]
+    recording = recording_of(case.variant.name)
+    results = [play(one, recording) for one in (case, replace(case, driver=cases.PROCESS))]
     told = [(one.verdict, one.tables.lost, one.tables.repeated, one.said) for one in results]
     assert told == [(HELD, 0, 0, "")] * 2
 
@@ -145,31 +148,31 @@ STUMBLES = (
 @pytest.mark.journey
 @pytest.mark.parametrize("name", STUMBLES)
 def test_a_stumbling_cluster_is_waited_for_and_no_failure_is_counted(
-    scene_of: SceneOf, name: str
+    recording_of: RecordingOf, name: str
 ) -> None:
     case = _case(name)
-    result = play(case, scene_of(case.variant.name))
+    result = play(case, recording_of(case.variant.name))
     counted = (result.verdict, result.tables.lost, result.tables.repeated, result.failures)
     assert counted == (HELD, 0, 0, 0), result.said
 
 
 def test_a_fault_that_does_not_happen_is_missed(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     point = "middle:ModifyRows.output"
-    assert scene.find(point) is not None
+    assert recording.find(point) is not None
     none: Point | None = None
-    monkeypatch.setattr(scene, "find", lambda name: none)
-    assert play(cases.Case(VARIANT, point, cases.REFUSED), scene).verdict == MISSED
+    monkeypatch.setattr(recording, "find", lambda name: none)
+    assert play(cases.Case(VARIANT, point, cases.REFUSED), recording).verdict == MISSED
 
 
-def test_every_point_of_the_list_is_recorded(scene: Scene) -> None:
+def test_every_point_of_the_list_is_recorded(recording: Recording) -> None:
     known = {str(point["name"]) for point in cases.load_points()[VARIANT.name]}
     # A query that is slow to open has triggers without rows, and what has a clock of its own ticks.
     by_clock = ("~middle", "/@ytstream_complete_until")
     writes = {
         point.name
-        for point in scene.points
+        for point in recording.points
         if point.is_write and not (point.place.endswith("open") and point.name.endswith(by_clock))
     }
     assert writes <= known

@@ -13,9 +13,10 @@ from minicluster.client import Fault
 from tests.faults.sweep import cases, injection
 from tests.faults.sweep.__main__ import main
 from tests.faults.sweep.cases import STUMBLES, Case, all_cases, of_proof
-from tests.faults.sweep.life import EndedError
+from tests.faults.sweep.driver import EndedError
+from tests.faults.sweep.jobs import STUMBLING
 from tests.faults.sweep.playing import Play
-from tests.faults.sweep.variants import STUMBLING, Variant
+from tests.faults.variants import Variant
 from tests.support.examples import STATEFUL
 from tests.support.server_errors import FULL
 from ytstream.errors import JobError
@@ -68,7 +69,7 @@ def test_a_job_with_state_meets_all_that_can_happen_to_a_request() -> None:
 
 
 def test_no_request_of_another_variant_is_a_point() -> None:
-    """The recording has some: a lane plays several variants in one JVM."""
+    """The recording has some: a lab plays several variants in one JVM."""
     assert [case.name for case in EVERY if "/proof/" in case.point] == []
 
 
@@ -80,18 +81,18 @@ def test_a_case_that_the_proof_leaves_out_is_played_by_its_name(
     assert capsys.readouterr().out.splitlines()[0] == left_out[0]
 
 
-def _life(error: BaseException | None = None, outages: int = 0) -> Any:
+def _driver(error: BaseException | None = None, outages: int = 0) -> Any:
     return SimpleNamespace(is_over=error is not None, error=error, outages=outages)
 
 
-def _play(life: Any) -> Any:
+def _play(driver: Any) -> Any:
     moved: list[float] = []
     control = SimpleNamespace(clock=SimpleNamespace(advance=moved.append))
     cluster = SimpleNamespace(http="http", rpc=["one", "two"])
-    scene: Any = SimpleNamespace(control=control, lane=SimpleNamespace(cluster=cluster))
-    scene.life = lambda: SimpleNamespace(start=lambda: None)
-    play = Play(scene, Case(WINDOW, "middle:ModifyRows.output", cases.TOKEN))
-    play.lives.append(life)
+    recording: Any = SimpleNamespace(control=control, lab=SimpleNamespace(cluster=cluster))
+    recording.driver = lambda: SimpleNamespace(start=lambda: None)
+    play = Play(recording, Case(WINDOW, "middle:ModifyRows.output", cases.TOKEN))
+    play.drivers.append(driver)
     return play, moved
 
 
@@ -99,33 +100,33 @@ RULE: Any = SimpleNamespace(spec=Fault)
 
 
 def test_a_job_whose_token_has_expired_has_to_end_with_these_words() -> None:
-    play, _ = _play(_life(JobError("the cluster refuses the token", code=ErrorCode.TOKEN)))
+    play, _ = _play(_driver(JobError("the cluster refuses the token", code=ErrorCode.TOKEN)))
     play.start_after(cases.MUST_END[cases.TOKEN][0])
-    assert len(play.lives) == 2  # a person has renewed it
+    assert len(play.drivers) == 2  # a person has renewed it
 
 
 @pytest.mark.parametrize("error", [JobError("damaged", code=ErrorCode.STATE_DAMAGED), None])
 def test_another_end_does_not_hold_nor_a_job_that_goes_on(error: BaseException | None) -> None:
-    play, _ = _play(_life(error))
+    play, _ = _play(_driver(error))
     with pytest.raises(EndedError):
         play.start_after(cases.MUST_END[cases.TOKEN][0])
-    assert len(play.lives) == 1
+    assert len(play.drivers) == 1
 
 
 def test_a_token_that_has_expired_is_refused_by_both_protocols() -> None:
-    play, _ = _play(_life())
+    play, _ = _play(_driver())
     by_http, *by_rpc = injection._lasting(play, cases.TOKEN)
     assert (by_http["proxy"], [rule["proxy"] for rule in by_rpc]) == ("http", ["one", "two"])
     assert "discover_proxies" not in by_http["method"]
     assert "get" in by_http["method"]
 
 
-@pytest.mark.parametrize("life", [_life(outages=9), _life(JobError("ended"))])
+@pytest.mark.parametrize("driver", [_driver(outages=9), _driver(JobError("ended"))])
 def test_a_long_absence_is_over_when_the_driver_waits_or_has_ended(
-    monkeypatch: pytest.MonkeyPatch, life: Any
+    monkeypatch: pytest.MonkeyPatch, driver: Any
 ) -> None:
     monkeypatch.setattr(injection, "_ROUNDS", 0)
     begun = time.monotonic()
-    play, moved = _play(life)
+    play, moved = _play(driver)
     injection._absent(play, RULE)
     assert sum(moved) == pytest.approx(600, abs=time.monotonic() - begun + 1)

@@ -15,11 +15,12 @@ import traceback
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.faults.sweep import cases, history, lane, results
+from tests.faults.sweep import cases, history, lab, results
+from tests.faults.sweep.judging import Result, unplayed
 from tests.faults.sweep.play import play
-from tests.faults.sweep.scene import SEED, Scene, recorded
-from tests.faults.sweep.verdict import NOT_HELD, STALLED, Result, unplayed
+from tests.faults.sweep.recording import SEED, Recording, recorded
 from tests.support.jvm import submit_args
+from tests.support.verdict import NOT_HELD, STALLED
 
 RESULT, READY, RECORDED = "RESULT ", "READY", "RECORDED"
 HISTORY = "--history"
@@ -30,17 +31,17 @@ def main(folder: Path) -> None:
     """Play until the input ends, or until a case has stalled: its threads may hang for ever."""
     commit = results.commit()
     os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
-    with lane.opened() as opened:
-        scene: Scene | None = None
+    with lab.opened() as opened:
+        recording: Recording | None = None
         known = {case.name: case for case in cases.all_cases()}
         print(READY, flush=True)
         for text in sys.stdin:
             case = known[text.strip()]
-            if scene is None or scene.variant != case.variant:
-                scene = recorded(case.variant, opened)
+            if recording is None or recording.variant != case.variant:
+                recording = recorded(case.variant, opened)
                 print(RECORDED, flush=True)
             started = time.monotonic()
-            result = _played(case, scene)
+            result = _played(case, recording)
             line = line_of(case.name, result, time.monotonic() - started, commit)
             if result.verdict in NOT_HELD or HISTORY in sys.argv:
                 keep(folder, line, result)
@@ -49,9 +50,9 @@ def main(folder: Path) -> None:
                 return
 
 
-def _played(case: cases.Case, scene: Scene) -> Result:
+def _played(case: cases.Case, recording: Recording) -> Result:
     try:
-        return play(case, scene)
+        return play(case, recording)
     except Exception as error:  # the proof itself is wrong: no case of it holds
         traceback.print_exc()
         return Result(unplayed(case), said=f"{type(error).__name__}: {error}")

@@ -19,29 +19,29 @@ from rich.table import Table
 from yt.common import YtError
 
 from minicluster.client import ControlError
-from tests.faults.two_drivers.cases import CASES, Variant
-from tests.faults.two_drivers.play import (
+from tests.faults.two_drivers.cases import CASES
+from tests.faults.two_drivers.job_site import (
     EndedError,
-    Result,
+    Site,
     SpoiltError,
-    Stage,
-    play,
     project_of,
-    staged,
+    site_of,
     verify_goes_on,
 )
+from tests.faults.two_drivers.play import Result, play
+from tests.faults.variants import Variant
 from tests.support.jvm import submit_args
 from tests.support.project import ROOT
+from tests.support.verdict import ENDED, FAILED, HELD
 
 LOGS = ROOT / "build" / "crash-matrix"
-COLUMNS = ("case", "seconds", "lost", "duplicated", "what happened", "result")
-HOLDS = "ok"
+COLUMNS = ("case", "seconds", "lost", "repeated", "what happened", "verdict")
 
 console = Console(width=140, highlight=False, markup=False)
 
 
 class Named(Protocol):
-    """A case: what is played on a stage of its variant."""
+    """A case: what is played on a site of its variant."""
 
     @property
     def name(self) -> str: ...
@@ -61,7 +61,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def run(
     said: str | None,
     known: Sequence[C],
-    play: Callable[[C, Stage], Result],
+    play: Callable[[C, Site], Result],
     words: Sequence[str] | None,
 ) -> int:
     """Play the cases that ``--only`` names, show their figures; return 0 when each one holds."""
@@ -87,37 +87,38 @@ def run(
             for row in _rows(variant, [*group], play):
                 console.print("  ".join(row))
                 table.add_row(*row)
-                failed += row[-1] != HOLDS
+                failed += row[-1] != HELD
     finally:  # also when it was interrupted
         console.print(table)
     return int(failed > 0)
 
 
 def _rows(
-    variant: Variant, cases: Sequence[C], play: Callable[[C, Stage], Result]
+    variant: Variant, cases: Sequence[C], play: Callable[[C, Site], Result]
 ) -> Iterator[tuple[str, ...]]:
     """Play the cases of one variant; yield their rows of the table."""
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stages:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as sites:
         project = project_of(variant, Path(folder))
-        stage: Stage | None = None
+        site: Site | None = None
         for case in cases:
             started = time.monotonic()
-            if stage is None:
-                stage = stages.enter_context(staged(variant, project, LOGS))
-            figures, verdict = ("", "", ""), HOLDS
+            if site is None:
+                site = sites.enter_context(site_of(variant, project, LOGS))
+            figures, verdict = ("", "", ""), HELD
             try:
-                result = play(case, stage)
-                if stage.driver is not None:
-                    verify_goes_on(stage.driver)
-                figures = str(result.lost), str(result.duplicated), result.ended
-                verdict = HOLDS if result.holds else "; ".join(("FAILED", *result.wrong))
+                result = play(case, site)
+                if site.driver is not None:
+                    verify_goes_on(site.driver)
+                tables = result.tables
+                figures = str(tables.lost), str(tables.repeated), result.ended
+                verdict = HELD if result.holds else "; ".join((FAILED, *tables.examples))
             except EndedError as error:
-                verdict = f"ENDED: {error}"
+                verdict = f"{ENDED}: {error}"
             except (SpoiltError, ControlError, YtError, OSError) as error:
-                verdict = f"FAILED: {error}"
-            if verdict != HOLDS:  # the next case shall not suffer from it
-                stages.close()
-                stage = None
+                verdict = f"{FAILED}: {error}"
+            if verdict != HELD:  # the next case shall not suffer from it
+                sites.close()
+                site = None
             yield (case.name, f"{time.monotonic() - started:.0f}", *figures, verdict)
 
 

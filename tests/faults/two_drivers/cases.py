@@ -1,45 +1,19 @@
 """The cases: a job, and the request at which its older driver is paused, late or killed.
 
 Places are paths of requests: each one counts once the one before it was seen, the last one acts.
-Braces in their arguments are fields of ``paths`` in play.py.
+Braces in their arguments are fields of ``paths`` in job_site.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from local_extensions.versions import SPARK
 from tests.faults import protocol
 from tests.faults.after_requests import Request
+from tests.faults.variants import Variant
 from tests.support.examples import MERGE, TOTALS
-from ytstream.job import PROCESSINGS
-
-
-class Variant(NamedTuple):
-    """A job: the answers it is generated from, and what is changed in it."""
-
-    guarantee: str
-    processing: str
-    queues: int
-    is_static: bool = False
-    """Whether its first output is static."""
-    has_snapshots: bool = False
-    """Whether it uploads a snapshot of its state after each batch."""
-    spark: str = SPARK
-
-    @property
-    def name(self) -> str:
-        """The name that those of its cases begin with."""
-        words = self.guarantee, self.processing, str(self.queues), *["static"][: self.is_static]
-        return "-".join((*words, *[f"spark-{self.spark}"][: self.spark != SPARK]))
-
-    @property
-    def is_stateful(self) -> bool:
-        """Whether the checkpoint is on the cluster: else it is on the driver's disk."""
-        return self.processing != TOTALS and PROCESSINGS[self.processing].is_stateful
-
 
 VARIANTS = (
     *(
@@ -230,11 +204,6 @@ class Case:
     def name(self) -> str:
         """The name that `--only` looks into."""
         return f"{self.variant.name}-{self.kind}-{self.place.name}"
-
-    @property
-    def may_repeat(self) -> bool:
-        """Whether rows may repeat: at least once allows it, unless they are published in tables."""
-        return self.variant.guarantee == "at_least_once" and not self.variant.is_static
 
 
 CASES = (

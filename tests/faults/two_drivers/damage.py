@@ -17,8 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tests.faults.two_drivers.__main__ import console, run
-from tests.faults.two_drivers.cases import Variant
-from tests.faults.two_drivers.play import PACKAGE, EndedError, Result, SpoiltError, Stage
+from tests.faults.two_drivers.job_site import PACKAGE, EndedError, Site, SpoiltError
+from tests.faults.two_drivers.play import Result
+from tests.faults.variants import Variant
 from tests.support.sparks import OLDEST
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
@@ -96,18 +97,18 @@ CASES = [
 ]
 
 
-def play(case: Case, stage: Stage) -> Result:
+def play(case: Case, site: Site) -> Result:
     """Damage the file; repair it if the job says so; count all rows."""
-    _ready(stage)
-    path = _damaged(stage, case.damage)
-    stage.fill(ROWS)
+    _ready(site)
+    path = _damaged(site, case.damage)
+    site.fill(ROWS)
     said = [f"{path}:"]
-    ended = _start(stage, f"{case.name}.damaged.log")
+    ended = _start(site, f"{case.name}.damaged.log")
     said += [ended.partition("->")[0].strip() or "goes on"]
     if ended:
-        said += _repaired(stage, case.damage)
-        stage.start(f"{case.name}.log")
-    for step in (stage.drain, stage.follow):
+        said += _repaired(site, case.damage)
+        site.start(f"{case.name}.log")
+    for step in (site.drain, site.follow):
         try:
             step()
         except EndedError as error:
@@ -115,46 +116,45 @@ def play(case: Case, stage: Stage) -> Result:
                 raise
             # RocksDB reads a block when it needs it: a later batch may be the first one.
             ended = str(error)
-            said += [ended.partition("->")[0].strip(), *_repaired(stage, case.damage, is_late=True)]
-            stage.start(f"{case.name}.log")
-            stage.drain()
-            if step == stage.follow:
-                stage.close()
+            said += [ended.partition("->")[0].strip(), *_repaired(site, case.damage, is_late=True)]
+            site.start(f"{case.name}.log")
+            site.drain()
+            if step == site.follow:
+                site.close()
     console.print(f"{case.name}:", *said, sep="\n  ")
-    lost, duplicated = stage.count()
     what = said[-1] if ended else "the job goes on"
-    return Result(lost, duplicated, what, may_repeat=case.damage.again is None)
+    return Result(site.count(), what, may_repeat=case.damage.again is None)
 
 
-def _ready(stage: Stage) -> None:
-    """Bring the stage to a job that has stopped after so many batches."""
-    if stage.restore():
+def _ready(site: Site) -> None:
+    """Bring the site to a job that has stopped after so many batches."""
+    if site.restore():
         return
-    driver = stage.start("before-the-damage.log")
-    stage.wait(driver.has_started, driver)
-    while stage.batches() < BATCHES:
-        stage.fill(ROWS)
-        stage.drain()
-    stage.wait(lambda: len(_files(stage, "snapshot")) > 1, driver)
-    run_command(PACKAGE, stage.cluster.http, stage.project, "stop", python=stage.python)
+    driver = site.start("before-the-damage.log")
+    site.wait(driver.has_started, driver)
+    while site.batches() < BATCHES:
+        site.fill(ROWS)
+        site.drain()
+    site.wait(lambda: len(_files(site, "snapshot")) > 1, driver)
+    run_command(PACKAGE, site.cluster.http, site.project, "stop", python=site.python)
     driver.wait()
     # Spark needs the last changes: no snapshot is as new.
-    last = _head(stage)[1]
-    for partition in stage.context.client.list(f"{_folder(stage)}/state/0"):
-        for path in _files(stage, "snapshot", str(partition)):
+    last = _head(site)[1]
+    for partition in site.context.client.list(f"{_folder(site)}/state/0"):
+        for path in _files(site, "snapshot", str(partition)):
             if _version(path) > last + 1 - SINCE_SNAPSHOT:
-                stage.context.client.remove(path)
-    stage.save()
+                site.context.client.remove(path)
+    site.save()
 
 
-def _damaged(stage: Stage, damage: Damage) -> str:
+def _damaged(site: Site, damage: Damage) -> str:
     """Damage a file; return its path."""
-    client = stage.context.client
+    client = site.context.client
     if damage.of == "folder":
-        path = f"{_folder(stage)}/state/0/0"
+        path = f"{_folder(site)}/state/0/0"
         client.remove(path, recursive=True)
         return path
-    path = _files(stage, damage.of)[damage.newer]
+    path = _files(site, damage.of)[damage.newer]
     data = damage.change(bytes(client.read_file(path).read()))
     client.remove(path)
     if data is not None:
@@ -162,30 +162,30 @@ def _damaged(stage: Stage, damage: Damage) -> str:
     return path
 
 
-def _start(stage: Stage, log: str) -> str:
+def _start(site: Site, log: str) -> str:
     """Start the job; return what it ends with, "" if it comes to a batch. Raises SpoiltError."""
-    driver, before = stage.start(log), stage.batches()
+    driver, before = site.start(log), site.batches()
     with suppress(EndedError):
-        stage.wait(lambda: stage.batches() > before, driver)
+        site.wait(lambda: site.batches() > before, driver)
         return ""
     if f"[{ErrorCode.STATE_DAMAGED}]" not in driver.tail():
         raise SpoiltError(f"the job ended with {driver.exit_code}:\n{driver.tail()}")
     return driver.tail()
 
 
-def _repaired(stage: Stage, damage: Damage, *, is_late: bool = False) -> list[str]:
+def _repaired(site: Site, damage: Damage, *, is_late: bool = False) -> list[str]:
     """Call `rewind state`; return what it said. Raises SpoiltError if it is not as expected.
 
     How many batches it executes again after a damage that was found late depends on when it was.
     """
-    rehearsed, done = (_rewind(stage, "state", *words) for words in (["--dry-run"], []))
+    rehearsed, done = (_rewind(site, "state", *words) for words in (["--dry-run"], []))
     lines = done.stdout.splitlines()
     found = None if done.returncode else sum(": as the ledger has it" in line for line in lines)
     is_expected = found == damage.again or (is_late and found is not None)
     if not is_expected or rehearsed.returncode != done.returncode:
         raise SpoiltError(f"rewind state: {done.returncode}, {found} batches\n{done.stdout}")
     if damage.again is None:
-        done = _rewind(stage, "earliest")
+        done = _rewind(site, "earliest")
         lines += done.stdout.splitlines()
         if done.returncode:
             raise SpoiltError(f"rewind earliest: {done.returncode}\n{done.stdout}")
@@ -193,11 +193,11 @@ def _repaired(stage: Stage, damage: Damage, *, is_late: bool = False) -> list[st
     return [*lines, f"rewind state: {found} batches again"]
 
 
-def _rewind(stage: Stage, *words: str) -> subprocess.CompletedProcess[str]:
+def _rewind(site: Site, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [stage.python, "-m", PACKAGE, "rewind", *words],
-        env=environment(stage.cluster.http, stage.project),
-        cwd=stage.project,
+        [site.python, "-m", PACKAGE, "rewind", *words],
+        env=environment(site.cluster.http, site.project),
+        cwd=site.project,
         check=False,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -205,17 +205,17 @@ def _rewind(stage: Stage, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _head(stage: Stage) -> tuple[int, int]:
+def _head(site: Site) -> tuple[int, int]:
     """Return the folder of the checkpoint and the last batch in it, by the ledger."""
-    context = stage.context
+    context = site.context
     head = positions.read(context.client, context.settings).head
     if head is None or head.folder is None:
         raise SpoiltError("the ledger has no batch")
     return head.folder, head.batch
 
 
-def _folder(stage: Stage) -> str:
-    return path_of(stage.context.settings, _head(stage)[0])
+def _folder(site: Site) -> str:
+    return path_of(site.context.settings, _head(site)[0])
 
 
 _ENDS = {
@@ -224,12 +224,12 @@ _ENDS = {
 }
 
 
-def _files(stage: Stage, of: str, partition: str = "0") -> list[str]:
+def _files(site: Site, of: str, partition: str = "0") -> list[str]:
     """Return the files of a kind up to the head's batch, the newest first."""
-    client, (_, last) = stage.context.client, _head(stage)
-    path, ends = f"{_folder(stage)}/state/0/{partition}", _ENDS.get(of, "")
+    client, (_, last) = site.context.client, _head(site)
+    path, ends = f"{_folder(site)}/state/0/{partition}", _ENDS.get(of, "")
     if of in ("commits", "offsets"):
-        path = f"{_folder(stage)}/{of}"
+        path = f"{_folder(site)}/{of}"
     else:
         last += 1  # version N is the state after batch N - 1
     names = [str(name) for name in client.list(path)]

@@ -15,8 +15,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from tests.faults.two_drivers.__main__ import console, run
-from tests.faults.two_drivers.cases import STATE, Place, Variant, pauses
-from tests.faults.two_drivers.play import PACKAGE, Result, SpoiltError, Stage
+from tests.faults.two_drivers.cases import STATE, Place, pauses
+from tests.faults.two_drivers.job_site import PACKAGE, Site, SpoiltError
+from tests.faults.two_drivers.play import Result
+from tests.faults.variants import Variant
 from tests.support.server_errors import WRITES_DISABLED
 from ytstream.errors import JobError
 from ytstream.log import Event
@@ -31,24 +33,24 @@ class Case:
     """One outage, or one stop."""
 
     name: str
-    play: Callable[[Stage, str], Result]
+    play: Callable[[Site, str], Result]
     variant: Variant = VARIANT
 
 
 @contextmanager
-def paused_cluster(stage: Stage) -> Iterator[None]:
+def paused_cluster(site: Site) -> Iterator[None]:
     """Stop the cluster's process: connections are accepted, and nobody answers."""
-    os.kill(stage.cluster.pid, signal.SIGSTOP)
+    os.kill(site.cluster.pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        os.kill(stage.cluster.pid, signal.SIGCONT)
+        os.kill(site.cluster.pid, signal.SIGCONT)
 
 
 @contextmanager
-def without(stage: Stage, proxies: Sequence[str]) -> Iterator[None]:
+def without(site: Site, proxies: Sequence[str]) -> Iterator[None]:
     """Hang up on each request to these proxies, as if nobody listened."""
-    faults = stage.cluster.client.faults
+    faults = site.cluster.client.faults
     rules = [faults.add(action="hang_up", times=None, proxy=proxy) for proxy in proxies]
     try:
         yield
@@ -57,60 +59,58 @@ def without(stage: Stage, proxies: Sequence[str]) -> Iterator[None]:
             faults.remove(rule)
 
 
-Away = Callable[[Stage], AbstractContextManager[None]]
+Away = Callable[[Site], AbstractContextManager[None]]
 
 
-def outage(
-    seconds: float, away: Away, place: Place | None = None
-) -> Callable[[Stage, str], Result]:
+def outage(seconds: float, away: Away, place: Place | None = None) -> Callable[[Site, str], Result]:
     """Let the cluster be away for so long; see that all rows come through.
 
     It goes when the driver is at ``place`` in a batch; without one, as soon as rows are there.
     """
 
-    def played(stage: Stage, name: str) -> Result:
-        with _driver(stage, name) as driver:
-            held = stage.arm(place, action="delay") if place is not None else None
-            stage.fill()
+    def played(site: Site, name: str) -> Result:
+        with _driver(site, name) as driver:
+            held = site.arm(place, action="delay") if place is not None else None
+            site.fill()
             if held is not None:
-                stage.wait_hit(held, driver)
+                site.wait_hit(held, driver)
             failures = driver.events(Event.FAILURE)
-            with away(stage):
+            with away(site):
                 if held is not None and away is not paused_cluster:  # which answers nobody
-                    stage.cluster.client.faults.remove(held)
+                    site.cluster.client.faults.remove(held)
                 time.sleep(seconds)
             if held is not None:
-                stage.cluster.client.faults.clear()
-            resumed = _resumed(stage, driver)
-            stage.follow()
+                site.cluster.client.faults.clear()
+            resumed = _resumed(site, driver)
+            site.follow()
             counted = driver.events(Event.FAILURE) - failures
-        return Result(*stage.count(), f"goes on after {resumed:.0f} s, {counted} failures")
+        return Result(site.count(), f"goes on after {resumed:.0f} s, {counted} failures")
 
     return played
 
 
-def _resumed(stage: Stage, driver: JobProcess) -> float:
+def _resumed(site: Site, driver: JobProcess) -> float:
     """Put more rows into the queue; return the seconds until the next batch is in the ledger.
 
     A batch may need no HTTP, so all rows of before may be in one by now.
     """
-    began, before = time.monotonic(), stage.batches()
-    stage.fill()
-    stage.wait(lambda: stage.batches() > before, driver)
+    began, before = time.monotonic(), site.batches()
+    site.fill()
+    site.wait(lambda: site.batches() > before, driver)
     return time.monotonic() - began
 
 
 def stopped(
-    prepare: Callable[[Stage, JobProcess], None], codes: Sequence[int] = (0,)
-) -> Callable[[Stage, str], Result]:
+    prepare: Callable[[Site, JobProcess], None], codes: Sequence[int] = (0,)
+) -> Callable[[Site, str], Result]:
     """Call `stop` while the driver is as ``prepare`` makes it; it ends with one of ``codes``."""
 
-    def played(stage: Stage, name: str) -> Result:
-        with _driver(stage, name) as driver:
-            prepare(stage, driver)
+    def played(site: Site, name: str) -> Result:
+        with _driver(site, name) as driver:
+            prepare(site, driver)
             began = time.monotonic()
             try:
-                said = run_command(PACKAGE, stage.cluster.http, stage.project, "stop")
+                said = run_command(PACKAGE, site.cluster.http, site.project, "stop")
             except JobError as error:
                 raise SpoiltError(f"stop: {error}") from error
             code = driver.wait()
@@ -118,19 +118,19 @@ def stopped(
         console.print(*said.splitlines(), sep="\n  ")
         if code not in codes:
             raise SpoiltError(f"the driver ended with {code}")
-        stage.cluster.client.faults.clear()
-        stage.start(f"{name}.next.log")
-        stage.drain()
-        return Result(*stage.count(), f"stopped in {seconds:.1f} s")
+        site.cluster.client.faults.clear()
+        site.start(f"{name}.next.log")
+        site.drain()
+        return Result(site.count(), f"stopped in {seconds:.1f} s")
 
     return played
 
 
 @contextmanager
-def _driver(stage: Stage, name: str) -> Iterator[JobProcess]:
+def _driver(site: Site, name: str) -> Iterator[JobProcess]:
     """Give the newest driver, started; print at the end what it has said, but of batches."""
-    driver = stage.driver or stage.start(f"{name}.log")
-    stage.wait(driver.has_started, driver)
+    driver = site.driver or site.start(f"{name}.log")
+    site.wait(driver.has_started, driver)
     before = driver.log.stat().st_size
     try:
         yield driver
@@ -140,32 +140,32 @@ def _driver(stage: Stage, name: str) -> Iterator[JobProcess]:
         console.print(f"{name}:", *lines, sep="\n  ")
 
 
-def backing_off(stage: Stage, driver: JobProcess) -> None:
+def backing_off(site: Site, driver: JobProcess) -> None:
     """Let each commit fail, until the driver waits before it tries again."""
-    stage.cluster.client.faults.add(
+    site.cluster.client.faults.add(
         action="fail", method="CommitTransaction", times=None, error=WRITES_DISABLED
     )
-    stage.fill()
-    stage.wait(lambda: driver.events(Event.FAILURE) >= 2, driver)
+    site.fill()
+    site.wait(lambda: driver.events(Event.FAILURE) >= 2, driver)
 
 
-def _draining(stage: Stage, driver: JobProcess) -> None:
+def _draining(site: Site, driver: JobProcess) -> None:
     """Let the driver end after a batch that takes long."""
-    where = {"path": stage.context.settings.output}
-    slow = stage.cluster.client.faults.add(
+    where = {"path": site.context.settings.output}
+    slow = site.cluster.client.faults.add(
         action="delay", method="ModifyRows", where=where, seconds=10
     )
-    stage.fill()
-    stage.wait_hit(slow, driver)
+    site.fill()
+    site.wait_hit(slow, driver)
     os.kill(driver.pgid, signal.SIGTERM)  # to Python alone
 
 
-def _without_http(stage: Stage) -> AbstractContextManager[None]:
-    return without(stage, [stage.cluster.http])
+def _without_http(site: Site) -> AbstractContextManager[None]:
+    return without(site, [site.cluster.http])
 
 
-def _without_rpc(stage: Stage) -> AbstractContextManager[None]:
-    return without(stage, stage.cluster.rpc)
+def _without_rpc(site: Site) -> AbstractContextManager[None]:
+    return without(site, site.cluster.rpc)
 
 
 AWAY: Mapping[str, tuple[float, Away]] = {
@@ -182,8 +182,8 @@ STATEFUL = tuple(
 
 CASES = (
     *(Case(f"outage-{what}", outage(*away)) for what, away in AWAY.items()),
-    Case("stop-idle", stopped(lambda stage, _: stage.drain())),
-    Case("stop-busy", stopped(lambda stage, _: stage.fill())),
+    Case("stop-idle", stopped(lambda site, _: site.drain())),
+    Case("stop-busy", stopped(lambda site, _: site.fill())),
     Case("stop-draining", stopped(_draining)),
     # It ends with 1 when the batch that it waits for meets the fault once more.
     Case("stop-backing-off", stopped(backing_off, (0, 1))),
@@ -198,7 +198,7 @@ CASES = (
 
 def main(words: Sequence[str] | None = None) -> int:
     """Return 0 when nothing is lost or repeated and every stop ends the driver, else 1."""
-    return run(__doc__, CASES, lambda case, stage: case.play(stage, case.name), words)
+    return run(__doc__, CASES, lambda case, site: case.play(site, case.name), words)
 
 
 if __name__ == "__main__":

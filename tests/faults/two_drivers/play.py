@@ -7,65 +7,19 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
-from minicluster import testing
-from minicluster.client import Fault
 from minicluster.core.errors import TABLET_LOCK_CONFLICT
-from tests.faults.after_requests import add_fault
-from tests.faults.two_drivers.cases import Case, Place, Variant, late
-from tests.support.examples import CONNECTOR, TOTALS, example
-from tests.support.project import QUEUES, environment_of, generate, keep_in_state, make_static
-from tests.support.static_outputs import Reader, named, published, static
-from ytstream.cluster.client import connect
-from ytstream.guarantees import guarantee_of
+from tests.faults.two_drivers.cases import Case, late
+from tests.faults.two_drivers.job_site import Site, SpoiltError
+from tests.support.static_outputs import Reader, named, published
+from tests.support.verdict import Verdict
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.positions import MARKER
-from ytstream.provisioning import job_objects
 from ytstream.recovery import staging
-from ytstream.recovery.lock import LOCK_SECONDS
-from ytstream.settings.job_settings import load
-from ytstream_tools.demo import demo_tables
-from ytstream_tools.demo.crash_scenario import drained
-from ytstream_tools.demo.job_process import JobProcess, running
-from ytstream_tools.demo.job_sample import Sample, SampleRow
-
-PACKAGE = "bids_stream"
-PATIENCE_SECONDS = 300.0
-"""A start of Spark, on a machine that may have other work."""
-_POLL_SECONDS = 0.4
-
-SMALLER = {
-    "config/local.toml": {
-        "max_rows_per_partition = 2_000": "max_rows_per_partition = 500",
-        "dyn_batch_size = 1_000": "dyn_batch_size = 250",
-        "[outputs]": f'connector = "{CONNECTOR}"\n\n[outputs]',
-    },
-    f"src/{PACKAGE}/job.py": {"shuffle_partitions=8": "shuffle_partitions=2"},
-}
-"""A batch is smaller than in the demonstration: what counts here is where it is cut. By file."""
-SNAPSHOTS = """
-
-from ytstream.settings import spark_conf as _conf
-
-_STORE = "spark.sql.streaming.stateStore"
-_conf.STATEFUL = (
-    *_conf.STATEFUL,
-    _conf.Conf(f"{_STORE}.maintenanceInterval", "1s", ""),
-    _conf.Conf(f"{_STORE}.minDeltasForSnapshot", "1", ""),
-)
-"""
-"""At the end of job.py: a snapshot of the state after each batch, uploaded within a second. A job's
-own are ten batches and five minutes apart."""
-BACKLOG, FOLLOWING = 5_000, 200
-"""Rows of each queue: two batches and a half, and some more when the older driver has ended."""
+from ytstream_tools.demo.job_process import JobProcess
 
 _SPYT_SECONDS = 300.0
 """So long a transaction of SPYT's outlives its driver; what it has locked nobody can remove."""
@@ -74,146 +28,99 @@ ENDED = {3: "superseded", 1: "refused"}
 """Exit codes of a driver that finds out that it is not alone: superseded, or the lock is lost."""
 
 
-class SpoiltError(Exception):
-    """A case that did not go as its name says, or a driver that did not end as it has to."""
-
-
-class EndedError(SpoiltError):
-    """A driver has ended that should go on. Nobody starts another one here."""
-
-
 @dataclass(frozen=True)
 class Result:
-    """Figures counted from the tables, and how the older driver ended."""
+    """What came of a case."""
 
-    lost: int
-    duplicated: int
+    tables: Verdict
     ended: str
-    wrong: tuple[str, ...] = ()
-    """What else is wrong, of a static output: in its folder, or in what its reader has seen."""
+    """How the older driver has ended."""
     may_repeat: bool = False
 
     @property
     def holds(self) -> bool:
         """Whether every row is counted as often as the guarantee says, and nothing is wrong."""
-        return not (self.lost or self.wrong) and (self.may_repeat or not self.duplicated)
+        return self.tables.holds(may_repeat=self.may_repeat)
 
 
-def project_of(variant: Variant, folder: Path) -> Path:
-    """Generate the project of ``variant`` in ``folder``; return its root."""
-    root = generate(
-        folder,
-        guarantee=variant.guarantee,
-        processing="aggregate" if variant.processing == TOTALS else variant.processing,
-        queue_paths=QUEUES["single" if variant.queues == 1 else "multi"],
-        spark_version=variant.spark,
-    )
-    if variant.processing == "aggregate":
-        keep_in_state(root)
-    for name, lines in SMALLER.items():
-        text = (root / name).read_text(encoding="utf-8")
-        for line, smaller in lines.items():
-            text = text.replace(line, smaller)
-        (root / name).write_text(text, encoding="utf-8")
-    if variant.has_snapshots:
-        with (root / "src" / PACKAGE / "job.py").open("a", encoding="utf-8") as file:
-            file.write(SNAPSHOTS)
-    if variant.is_static:
-        make_static(root)
-    return root
-
-
-@contextmanager
-def staged(variant: Variant, project: Path, logs: Path) -> Iterator[Stage]:
-    """Provision the job of ``project`` on a cluster of its own; no driver outlives the block."""
-    with testing.start() as cluster, ExitStack() as drivers:
-        settings = load(project / "config" / "local.toml", {"YT_PROXY": cluster.http})
-        found = example(variant.guarantee, variant.processing, variant.queues, rejects=True)
-        job = static(found.job, "output") if variant.is_static else found.job
-        context = JobContext(connect(settings), settings, job, guarantee_of(job))
-        job_objects.provision(context)
-        demo_tables.fill_reference(context, found.sample)
-        python = str(environment_of(variant.spark) / "bin" / "python")
-        yield Stage(context, found.sample, cluster, project, logs, drivers, python)
-
-
-def play(case: Case, stage: Stage) -> Result:
-    """Play ``case``; its newer driver runs on. Raises SpoiltError: then the stage is spoilt."""
-    older = stage.driver or stage.start(f"{case.name}.older.log")
+def play(case: Case, site: Site) -> Result:
+    """Play ``case``; its newer driver runs on. Raises SpoiltError: then the site is spoilt."""
+    older = site.driver or site.start(f"{case.name}.older.log")
     wrong: tuple[str, ...] = ()
     if case.kind == "killed":
-        ended, wrong = _killed(case, stage, older)
+        ended, wrong = _killed(case, site, older)
     else:
-        ended = _ENDS[case.kind](case, stage, older)
-        stage.follow()
-    return Result(*stage.count(), ended, wrong, case.may_repeat)
+        ended = _ENDS[case.kind](case, site, older)
+        site.follow()
+    tables = replace(site.count(), wrong=len(wrong), examples=wrong)
+    return Result(tables, ended, case.variant.may_repeat)
 
 
-def _paused(case: Case, stage: Stage, older: JobProcess) -> str:
+def _paused(case: Case, site: Site, older: JobProcess) -> str:
     """Pause the older driver, let a newer one drain the queues, continue the older one."""
-    rule = stage.arm(case.place, action="stop", pgid=older.pgid)
-    stage.fill()
-    stage.wait_hit(rule, older)
-    return _continued(case, stage, older)
+    rule = site.arm(case.place, action="stop", pgid=older.pgid)
+    site.fill()
+    site.wait_hit(rule, older)
+    return _continued(case, site, older)
 
 
-def _continued(case: Case, stage: Stage, paused: JobProcess) -> str:
+def _continued(case: Case, site: Site, paused: JobProcess) -> str:
     """Start a newer driver beside one that is paused; return how that ends when it goes on."""
-    stage.expire_the_lock()
-    newer = stage.start(f"{case.name}.log")
-    stage.drain()
+    site.expire_the_lock()
+    newer = site.start(f"{case.name}.log")
+    site.drain()
     os.killpg(paused.pgid, signal.SIGCONT)
-    stage.wait(lambda: paused.exit_code is not None, newer)
+    site.wait(lambda: paused.exit_code is not None, newer)
     if (code := paused.wait()) not in ENDED:
         raise SpoiltError(f"the driver that was paused ended with {code}:\n{paused.tail()}")
     return ENDED[code]
 
 
-def _late(case: Case, stage: Stage, older: JobProcess) -> str:
+def _late(case: Case, site: Site, older: JobProcess) -> str:
     """Kill the older driver at its commit, which is applied at a moment of a newer one's life."""
-    held = stage.arm(late(case.variant), action="hold")
-    stage.fill()
-    stage.wait_hit(held, older)
+    held = site.arm(late(case.variant), action="hold")
+    site.fill()
+    site.wait_hit(held, older)
     older.kill()
-    stage.expire_the_lock()
-    barrier = stage.arm(case.place, action="delay")
-    newer = stage.start(f"{case.name}.log")
-    stage.wait_hit(barrier, newer)
-    (entry,) = stage.cluster.client.faults.release(held)
-    stage.cluster.client.faults.remove(barrier)
+    site.expire_the_lock()
+    barrier = site.arm(case.place, action="delay")
+    newer = site.start(f"{case.name}.log")
+    site.wait_hit(barrier, newer)
+    (entry,) = site.cluster.client.faults.release(held)
+    site.cluster.client.faults.remove(barrier)
     code = entry.error["code"] if entry.error is not None else None
     if code != (TABLET_LOCK_CONFLICT if case.place.late_is_refused else None):
         raise SpoiltError(f"the late commit was answered {entry.error}")
-    stage.drain()
+    site.drain()
     return "killed, its commit " + ("refused" if code else "applied")
 
 
-def _cut_off(case: Case, stage: Stage, older: JobProcess) -> str:
+def _cut_off(case: Case, site: Site, older: JobProcess) -> str:
     """Kill the older driver at its commit; kill or pause the next one's start at the place.
 
     Returns how the second one ended, when a third one works.
     """
-    stage.kill(late(case.variant), older)
+    site.kill(late(case.variant), older)
     # A start writes the mark again where it is missing.
-    stage.context.client.remove(f"{stage.context.settings.consumer}/@{MARKER}", force=True)
-    second = stage.start(f"{case.name}.second.log")
+    site.context.client.remove(f"{site.context.settings.consumer}/@{MARKER}", force=True)
+    second = site.start(f"{case.name}.second.log")
     # Before its first request to write: Spark starts before that.
     if case.kind == "start-paused":
-        stage.wait_hit(stage.arm(case.place, action="stop", pgid=second.pgid), second)
-        return _continued(case, stage, second)
-    stage.kill(case.place, second, fills=False)
-    stage.start(f"{case.name}.log")
+        site.wait_hit(site.arm(case.place, action="stop", pgid=second.pgid), second)
+        return _continued(case, site, second)
+    site.kill(case.place, second, fills=False)
+    site.start(f"{case.name}.log")
     return "killed in its start"
 
 
-def _killed_in_an_upload(case: Case, stage: Stage, older: JobProcess) -> str:
+def _killed_in_an_upload(case: Case, site: Site, older: JobProcess) -> str:
     """Kill the older driver at a request about its state; a newer one has nothing but Cypress."""
-    stage.kill(case.place, older)
-    stage.start(f"{case.name}.log")
+    site.kill(case.place, older)
+    site.start(f"{case.name}.log")
     return "killed"
 
 
-_ENDS: Mapping[str, Callable[[Case, Stage, JobProcess], str]] = {
+_ENDS: Mapping[str, Callable[[Case, Site, JobProcess], str]] = {
     "paused": _paused,
     "late": _late,
     "start-killed": _cut_off,
@@ -223,18 +130,18 @@ _ENDS: Mapping[str, Callable[[Case, Stage, JobProcess], str]] = {
 """What is done to the older driver, by the kind of a case; each returns how it ended."""
 
 
-def _killed(case: Case, stage: Stage, older: JobProcess) -> tuple[str, tuple[str, ...]]:
+def _killed(case: Case, site: Site, older: JobProcess) -> tuple[str, tuple[str, ...]]:
     """Kill the older driver and start a newer one, while a reader polls the output's folder.
 
     Returns how the older one ended, and what is wrong in the folder.
     """
-    context = stage.context
+    context = site.context
     with Reader(context.settings) as reader:
-        stage.kill(case.place, older, seconds=_SPYT_SECONDS)
+        site.kill(case.place, older, seconds=_SPYT_SECONDS)
         if (left := _left(context)) not in case.place.leaves:
             raise SpoiltError(f"the killed driver left {left}, not {case.place.leaves[0]}")
-        stage.start(f"{case.name}.log")
-        stage.follow()
+        site.start(f"{case.name}.log")
+        site.follow()
     # The newest driver's own may be of a batch without rows, which removes its table when written.
     found = staging.written(context.client, context.settings)
     head = positions.read(context.client, context.settings).head
@@ -254,173 +161,3 @@ def _left(context: JobContext) -> str:
     found = staging.written(client, settings)
     kept = staging.named(client, settings, found)
     return "an orphan" if {*found} - kept.keys() else "a named table" if kept else "nothing"
-
-
-@dataclass
-class Stage:
-    """A job on a cluster of its own: its drivers, and what went in."""
-
-    context: JobContext
-    sample: Sample
-    cluster: testing.Running
-    project: Path
-    logs: Path
-    _drivers: ExitStack
-    python: str
-    """The interpreter of the job."""
-    driver: JobProcess | None = None
-    """The newest one; None before the first one."""
-    _sent: list[SampleRow] = field(default_factory=list)
-    """Every row that was put in, and by queue those that follow."""
-    _following: list[list[SampleRow]] = field(default_factory=list)
-    _seed: int = 0
-    _duplicated: int = 0
-    """Rows too many that cases before have counted."""
-    _saved: tuple[str, list[SampleRow]] | None = None
-    """What restore() brings back: the cluster's state, and the rows sent until then."""
-
-    def save(self) -> None:
-        """Keep the cluster as it is; no driver runs."""
-        self._saved = str(self.project / "saved.state"), [*self._sent]
-        self.cluster.client.save(self._saved[0])
-
-    def restore(self) -> bool:
-        """Bring the cluster back to where save() was called; return whether it was."""
-        if self._saved is None:
-            return False
-        if self.driver is not None:
-            self.driver.kill()
-        state, sent = self._saved
-        self.cluster.client.load(state)
-        self.driver, self._sent, self._duplicated = None, [*sent], 0
-        return True
-
-    def start(self, log: str) -> JobProcess:
-        """Start a driver: the job as a process."""
-        path = self.logs / log
-        path.unlink(missing_ok=True)
-        started = running(PACKAGE, self.cluster.http, path, self.project, python=self.python)
-        self.driver = self._drivers.enter_context(started)
-        return self.driver
-
-    def arm(self, place: Place, *, action: str, pgid: int | None = None) -> Fault:
-        """Make the cluster act at ``place``; return the rule that acts."""
-        settings = self.context.settings
-        paths = {
-            "ledger": settings.ledger,
-            "aside": settings.staging,
-            "output": settings.output,
-            "queue": settings.queues[0],
-        }
-        steps = [
-            replace(step, where={name: _filled(value, paths) for name, value in step.where.items()})
-            for step in place.steps
-        ]
-        return add_fault(self.cluster.client.faults, steps, action=action, pgid=pgid)
-
-    def fill(self, count: int = BACKLOG) -> None:
-        """Put a backlog into the queues, of ``count`` rows later than all before."""
-        start: dict[str, int] = {}
-        if self.sample.event_time and self._sent:
-            start["start_us"] = self.sample.newest(self.context.job, self._sent)
-        self._following = []
-        for queue in self.context.settings.queues:
-            self._seed += 1
-            rows: list[SampleRow] = [*self.sample.make(count + FOLLOWING, self._seed, **start)]
-            self._following.append(rows[-FOLLOWING:])
-            self._put(queue, rows[:-FOLLOWING])
-
-    def wait_hit(self, rule: Fault, process: JobProcess) -> None:
-        """Wait until the rule has acted."""
-        self.wait(lambda: self.cluster.client.faults.get(rule).hits == 1, process)
-
-    def kill(
-        self,
-        place: Place,
-        process: JobProcess,
-        *,
-        fills: bool = True,
-        seconds: float = LOCK_SECONDS,
-    ) -> None:
-        """Let the cluster kill the process at ``place``, of the rows that come if it ``fills``.
-
-        Then its lock, and what lives for so many ``seconds``, has expired.
-        """
-        rule = self.arm(place, action="kill", pgid=process.pgid)
-        if fills:
-            self.fill()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE_SECONDS)
-        if not self.cluster.client.faults.get(rule).hits or process.exit_code != -signal.SIGKILL:
-            code = process.exit_code
-            raise SpoiltError(f"a driver was not killed, its code is {code}:\n{process.tail()}")
-        self.expire_the_lock(seconds)
-
-    def expire_the_lock(self, seconds: float = LOCK_SECONDS) -> None:
-        """Let the cluster's clock go on until the older driver's lock is free."""
-        self.cluster.client.clock.advance(seconds + 1)
-
-    def drain(self) -> None:
-        """Wait until every row is in a batch of the ledger, and every table that it names moved.
-
-        Before that until the newest driver has started.
-        """
-        assert self.driver is not None
-        for is_over in (self.driver.has_started, drained(self.context), self._is_published):
-            self.wait(is_over, self.driver)
-
-    def follow(self) -> None:
-        """Put in the rest, and see that the newest driver still works."""
-        self.cluster.client.faults.clear()
-        queues = self.context.settings.queues
-        for queue, rows in zip(queues, self._following, strict=True):
-            self._put(queue, rows)
-        self.drain()
-        self.close()
-
-    def close(self) -> None:
-        """Put in rows that bring out what waits for the watermark, each in a batch of its own."""
-        queues = self.context.settings.queues
-        for row in self.sample.closing(self.context.job, self._sent):
-            self._put(queues[0], [row])
-            self.drain()
-
-    def batches(self) -> int:
-        """Return how many batches the ledger has counted."""
-        client = self.context.client
-        head = positions.read_head(self.context.settings.ledger, client.select_rows)
-        return -1 if head is None else head.number
-
-    def count(self) -> tuple[int, int]:
-        """Return the rows that are missing, and those too many since the last count."""
-        outcome = demo_tables.together(demo_tables.outcomes(self.context, self.sample, self._sent))
-        before, self._duplicated = self._duplicated, outcome.duplicated
-        return outcome.lost, outcome.duplicated - before
-
-    def wait(self, is_over: Callable[[], bool], process: JobProcess) -> None:
-        """Wait for something that happens while ``process`` runs."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not is_over():
-            verify_goes_on(process)
-            if time.monotonic() > deadline:
-                raise SpoiltError(f"not done in {PATIENCE_SECONDS:.0f} s:\n{process.tail()}")
-            time.sleep(_POLL_SECONDS)
-
-    def _is_published(self) -> bool:
-        client, settings = self.context.client, self.context.settings
-        return not staging.named(client, settings, staging.written(client, settings))
-
-    def _put(self, queue: str, rows: Sequence[SampleRow]) -> None:
-        client = self.context.client
-        demo_tables.produce(client, queue, rows, int(client.get(f"{queue}/@tablet_count")))
-        self._sent.extend(rows)
-
-
-def verify_goes_on(process: JobProcess) -> None:
-    """Raise EndedError when a driver has ended."""
-    if process.exit_code is not None:
-        raise EndedError(f"a driver ended with {process.exit_code}:\n{process.tail()}")
-
-
-def _filled(value: Any, paths: dict[str, str]) -> Any:
-    return value.format(**paths) if isinstance(value, str) else value

@@ -20,8 +20,10 @@ from tests.faults.two_drivers.cases import (
     VARIANTS,
     chosen,
 )
-from tests.faults.two_drivers.play import Result, play, project_of, staged
+from tests.faults.two_drivers.job_site import project_of, site_of
+from tests.faults.two_drivers.play import Result, play
 from tests.support.jvm import submit_args
+from tests.support.verdict import ENDED, EXACT, HELD
 
 SAMPLE = ("transactional-window-1-paused-head", "transactional-window-1-start-killed-folder")
 """One of a batch, and in `make journeys` one of a start and two of uploads. Of commits that are
@@ -58,17 +60,17 @@ def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    ("exit_code", "wanted"), [(None, "ok"), (1, "ENDED: a driver ended with 1:\nstate_damaged")]
+    ("exit_code", "wanted"), [(None, HELD), (1, f"{ENDED}: a driver ended with 1:\nstate_damaged")]
 )
 def test_a_driver_that_has_ended_does_not_hold_whatever_the_tables_say(
     monkeypatch: pytest.MonkeyPatch, exit_code: int | None, wanted: str
 ) -> None:
     driver = SimpleNamespace(exit_code=exit_code, tail=lambda: "state_damaged")
-    stage = nullcontext(SimpleNamespace(driver=driver))
+    site = nullcontext(SimpleNamespace(driver=driver))
     monkeypatch.setattr(matrix, "project_of", lambda variant, folder: folder)
-    monkeypatch.setattr(matrix, "staged", lambda variant, project, logs: stage)
+    monkeypatch.setattr(matrix, "site_of", lambda variant, project, logs: site)
     case = CASES[0]
-    (row,) = matrix._rows(case.variant, [case], lambda case, stage: Result(0, 0, "goes on"))
+    (row,) = matrix._rows(case.variant, [case], lambda case, site: Result(EXACT, "goes on"))
     assert row[-1] == wanted
 
 
@@ -85,6 +87,6 @@ def test_a_driver_that_has_ended_does_not_hold_whatever_the_tables_say(
 def test_two_drivers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     (case,) = chosen(name)
-    with staged(case.variant, project_of(case.variant, tmp_path), tmp_path) as stage:
-        result = play(case, stage)
-    assert (result.lost, result.duplicated, result.wrong) == (0, 0, ())
+    with site_of(case.variant, project_of(case.variant, tmp_path), tmp_path) as site:
+        result = play(case, site)
+    assert result.tables == EXACT

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.two_drivers.job_site import Site, project_of, site_of
 from tests.faults.two_drivers.outages import VARIANT, backing_off
-from tests.faults.two_drivers.play import Stage, project_of, staged
 from tests.support.jvm import submit_args
+from tests.support.verdict import EXACT
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.log import failure_in
 from ytstream_tools.demo.job_process import JobProcess
@@ -41,28 +42,28 @@ def _jvm(driver: JobProcess) -> int | None:
     return None
 
 
-def _while_it_starts(stage: Stage, driver: JobProcess) -> None:
-    stage.wait(lambda: _jvm(driver) is not None, driver)
+def _while_it_starts(site: Site, driver: JobProcess) -> None:
+    site.wait(lambda: _jvm(driver) is not None, driver)
 
 
-def _while_it_is_idle(stage: Stage, _: JobProcess) -> None:
-    stage.drain()
+def _while_it_is_idle(site: Site, _: JobProcess) -> None:
+    site.drain()
 
 
-def _in_a_batch(stage: Stage, driver: JobProcess) -> None:
-    where = {"path": stage.context.settings.output}
-    faults = stage.cluster.client.faults
+def _in_a_batch(site: Site, driver: JobProcess) -> None:
+    where = {"path": site.context.settings.output}
+    faults = site.cluster.client.faults
     writing = faults.add(method="ModifyRows", where=where, action="delay", skip=2)
-    stage.fill()
-    stage.wait_hit(writing, driver)
+    site.fill()
+    site.wait_hit(writing, driver)
 
 
-def _while_it_backs_off(stage: Stage, driver: JobProcess) -> None:
-    stage.wait(driver.has_started, driver)
-    backing_off(stage, driver)
+def _while_it_backs_off(site: Site, driver: JobProcess) -> None:
+    site.wait(driver.has_started, driver)
+    backing_off(site, driver)
 
 
-Moment = Callable[[Stage, JobProcess], None]
+Moment = Callable[[Site, JobProcess], None]
 _ELSEWHERE: tuple[Moment, ...] = (_while_it_starts, _while_it_is_idle, _while_it_backs_off)
 
 
@@ -79,12 +80,12 @@ def test_a_jvm_that_is_killed_ends_the_job_with_one_message(
 ) -> None:
     """Kill it in the lives of drivers that follow each other."""
     monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
-    with staged(VARIANT, project_of(VARIANT, tmp_path), tmp_path) as stage:
-        stage.fill()
+    with site_of(VARIANT, project_of(VARIANT, tmp_path), tmp_path) as site:
+        site.fill()
         for moment in moments:
             message = STARTING if moment is _while_it_starts else KILLED
-            driver = stage.start(f"{moment.__name__}.log")
-            moment(stage, driver)
+            driver = site.start(f"{moment.__name__}.log")
+            moment(site, driver)
             jvm = _jvm(driver)
             assert jvm is not None
             os.kill(jvm, signal.SIGKILL)
@@ -96,8 +97,8 @@ def test_a_jvm_that_is_killed_ends_the_job_with_one_message(
             for line in lines[:-2]:
                 assert re.match(rf"{_TIME} (INFO|WARNING) ", line) or _PRINTED.fullmatch(line), line
             if message is KILLED:
-                assert f": failed: {KILLED}" in status(stage.context)
-            stage.cluster.client.faults.clear()
-        stage.start("last.log")
-        stage.follow()
-        assert stage.count() == (0, 0)
+                assert f": failed: {KILLED}" in status(site.context)
+            site.cluster.client.faults.clear()
+        site.start("last.log")
+        site.follow()
+        assert site.count() == EXACT

@@ -16,9 +16,9 @@ import pytest
 from minicluster import testing as minicluster
 from tests.support.fixtures import connected_to
 from tests.support.helpers import ContextOf
-from tests.support.light import WITHOUT_SPARK
 from tests.support.project import ROOT
 from tests.support.status_steps import head_of_batch, send, write_batches, write_rows
+from tests.support.without_spark import WITHOUT_SPARK
 from ytstream.cluster.client import Client
 from ytstream.job import LIGHT, JobContext
 from ytstream.ledger import positions

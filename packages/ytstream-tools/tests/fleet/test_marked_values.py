@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.driver import BID
 from tests.support.helpers import ContextOf
+from tests.support.simulated_driver import BID
 from tests.support.status_steps import head_of_batch, invoke, send, write_batches, write_rows
 from ytstream.cluster.client import connect
 from ytstream.ledger.ledger_rows import head_row

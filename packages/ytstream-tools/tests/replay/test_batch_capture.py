@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from minicluster import testing as minicluster
-from tests.support.driver import BID
 from tests.support.helpers import (
     ContextOf,
     StreamOf,
@@ -20,6 +19,7 @@ from tests.support.helpers import (
     run_until_it_fails,
 )
 from tests.support.ledger_steps import write_ledger
+from tests.support.simulated_driver import BID
 from tests.support.status_steps import invoke, send
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext

@@ -19,7 +19,7 @@ from tests.support.helpers import (
     refusal_code,
 )
 from tests.support.ledger_steps import LAST, minutes, write_ledger
-from tests.support.requests import READS
+from tests.support.read_requests import READS
 from tests.support.server_errors import denied
 from tests.support.status_steps import invoke, send
 from ytstream.cluster.operation import Operation

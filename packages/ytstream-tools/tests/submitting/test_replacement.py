@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from tests.support import released
-from tests.support.driver import offsets_text, write
+from tests.support import replaced_job
 from tests.support.helpers import (
     refusal,
     refusal_code,
 )
 from tests.support.operation_steps import _of_the_template, context, ended, plan_of, running
+from tests.support.simulated_driver import offsets_text, write
 from ytstream.cluster import operation
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
@@ -108,7 +108,7 @@ class Site:
         settings = made.settings
         given = [settings.proxy, settings.ledger, settings.consumer, self.what]
         path = f"PYTHONPATH={shlex.quote(os.pathsep.join(sys.path))}"
-        job = shlex.join([sys.executable, str(Path(released.__file__)), *given])
+        job = shlex.join([sys.executable, str(Path(replaced_job.__file__)), *given])
         parameters = launch_plan.parameters(made)["spark.ytsaurus.driver.operation.parameters"]
         words = [str(dump), settings.proxy, settings.alias, parameters, f"{path} {job}"]
         return [sys.executable, "-c", SPARK_SUBMIT, *words]

@@ -15,10 +15,10 @@ import pytest
 from yt.wrapper import VanillaSpecBuilder
 
 from minicluster import testing as minicluster
-from tests.support.driver import BID
 from tests.support.examples import example, settings_of
-from tests.support.requests import READS
+from tests.support.read_requests import READS
 from tests.support.server_errors import TOKEN_BY_HTTP, denied
+from tests.support.simulated_driver import BID
 from tests.support.status_steps import NOW, head_of_batch, invoke, send, write_rows
 from tests.support.waiting import eventually
 from ytstream.cluster import built_reference, operation

@@ -16,8 +16,8 @@ from tests.support.helpers import (
     StreamOf,
     has_said,
 )
+from tests.support.job_thread import supervised
 from tests.support.server_errors import error
-from tests.support.supervised import supervised
 from ytstream import RestartableError, cli
 from ytstream.cluster.client import explained
 from ytstream.commands import run

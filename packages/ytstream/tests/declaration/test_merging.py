@@ -10,7 +10,7 @@ import yt.type_info as ti
 
 from tests.support.examples import example, settings_of
 from tests.support.helpers import refusal
-from tests.support.merged import POSITIONS, QUEUE
+from tests.support.merge_oracle import POSITIONS, QUEUE
 from ytstream import REJECTED, Column, Job, newest
 from ytstream.declaration.validation import verify, verify_configuration
 from ytstream.guarantees import guarantee_of

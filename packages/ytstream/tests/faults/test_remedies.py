@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import shlex
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -19,8 +18,10 @@ import pytest
 
 from minicluster.testing import Running
 from packages.minicluster.tests.support.yt_process import Shell, running_shell
-from tests.support.driver import EXACT, Driver, Outcome
 from tests.support.helpers import MIGRATED, DriverOf, StreamOf, another_process, refusal
+from tests.support.simulated_driver import Driver
+from tests.support.verdict import EXACT, Verdict
+from tests.support.waiting import eventually
 from ytstream.cluster.client import connect
 from ytstream.errors import SupersededError
 from ytstream.ledger import positions
@@ -318,7 +319,7 @@ class Case(NamedTuple):
     said: str
     remedy: str
     follow: Deed
-    outcome: Outcome = EXACT
+    outcome: Verdict = EXACT
     """Once it runs again, by the ledger."""
     processing: str = "map"
     queues: int = 1
@@ -380,16 +381,16 @@ CASES = {
         processing="window"),
     "older rows of a queue that joins a state, left out": Case(
         _one_more_queue, "and has 6 rows that the job has not read", JOINS, _begin_with_the_latest,
-        Outcome(lost=6, repeated=0), "window"),
+        Verdict(lost=6), "window"),
     "older rows of a queue that joins a state, all rows read again": Case(
         _one_more_queue, "and has 6 rows that the job has not read", JOINS, _rewind("earliest"),
-        Outcome(lost=0, repeated=8), "window"),
+        Verdict(repeated=8), "window"),
     "the checkpoint lost, restored": Case(
         _lose_the_checkpoint, "the ledger is at batch 1-0, after 6 rows, and the checkpoint", STATE,
         _restore_the_checkpoint, processing="window"),
     "the checkpoint lost, from the first row": Case(
         _lose_the_checkpoint, "it is gone, or older, and the state with it", STATE,
-        _rewind("earliest"), Outcome(lost=0, repeated=6), "window"),
+        _rewind("earliest"), Verdict(repeated=6), "window"),
     "the checkpoint lost, from the next row": Case(
         _lose_the_checkpoint, "it is gone, or older, and the state with it", STATE,
         _rewind("latest"), processing="window"),
@@ -407,10 +408,10 @@ CASES = {
         NOWHERE, _rewind("earliest"), processing="window"),
     "ledger and consumer lost, from the next row": Case(
         _lose_ledger_and_consumer, "the consumer {consumer} was recreated and does not know where",
-        NOWHERE, _rewind("latest"), Outcome(lost=6, repeated=0), "window"),
+        NOWHERE, _rewind("latest"), Verdict(lost=6), "window"),
     "ledger and consumer lost, from the rows that are named": Case(
         _lose_ledger_and_consumer, "the consumer {consumer} was recreated and does not know where",
-        NOWHERE, _rewind_to_named_rows, Outcome(lost=6, repeated=0)),
+        NOWHERE, _rewind_to_named_rows, Verdict(lost=6)),
     "other partitions of the state, taken back": Case(
         _other_partitions_of_the_state, "the state in the checkpoint has 2 partitions", PARTITIONS,
         _former_partitions_of_the_state, processing="window"),
@@ -418,7 +419,7 @@ CASES = {
         _other_partitions_of_the_state, "the state in the checkpoint has 2 partitions", PARTITIONS,
         _rewind("latest"), processing="window"),
     "trimmed rows, skipped": Case(
-        _trim, "partition 1, rows 3 to 4", TRIMMED, _skip, Outcome(lost=2, repeated=0), "window"),
+        _trim, "partition 1, rows 3 to 4", TRIMMED, _skip, Verdict(lost=2), "window"),
 }
 # fmt: on
 
@@ -470,7 +471,7 @@ def test_rows_before_a_moved_consumer_are_skipped_by_the_command_that_is_printed
     driver.rewind(*words.split())
     _start(driver)
     driver.batch()
-    assert driver.by_ledger() == Outcome(lost=4, repeated=0)
+    assert driver.by_ledger() == Verdict(lost=4)
 
 
 def test_rows_before_a_moved_consumer_are_read_after_the_commands_that_are_printed(
@@ -534,10 +535,7 @@ def test_a_start_beside_a_job_that_runs_works_once_that_one_was_stopped(
         with alone(context):
             driver.run(3)
             started.set()
-            deadline = time.monotonic() + 60
-            while _stopped(driver) != driver.epoch.number:
-                assert time.monotonic() < deadline, "`stop` has asked for nothing"
-                time.sleep(0.05)
+            eventually(lambda: _stopped(driver) == driver.epoch.number, what="what `stop` asks for")
             stop_request.tell_end(context, driver.epoch, "stopped")
 
     job = threading.Thread(target=run_until_stopped)

@@ -15,8 +15,8 @@ from minicluster.client import Fault
 from minicluster.testing import Running
 from tests.support.examples import CONNECTOR
 from tests.support.helpers import StreamOf, adopt, sampled
+from tests.support.job_thread import supervised
 from tests.support.remounts import nothing, one_more_tablet, remount
-from tests.support.supervised import supervised
 from ytstream.provisioning import job_objects
 from ytstream.settings.job_settings import SPYT
 from ytstream_tools.demo.crash_scenario import drained

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.retries import play
+from tests.support.task_retries import play
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 

@@ -16,8 +16,8 @@ from minicluster.client import Fault
 from minicluster.testing import Running
 from tests.support.examples import CONNECTOR, STATEFUL
 from tests.support.helpers import StreamOf, adopt, sampled
+from tests.support.job_thread import end_of, supervised
 from tests.support.server_errors import TOKEN, UNAVAILABLE, full_chunks
-from tests.support.supervised import end_of, supervised
 from ytstream.errors.error_codes import ErrorCode
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream

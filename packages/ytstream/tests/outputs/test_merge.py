@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from minicluster.testing import Running
 from tests.support.examples import example, settings_of
 from tests.support.helpers import ContextOf, adopt, head_of, refusal
-from tests.support.merged import POSITIONS, QUEUE, history, newest_of, stored_of
+from tests.support.merge_oracle import POSITIONS, QUEUE, history, newest_of, stored_of
 from ytstream import DELETED, REJECTED, Column, JobError, RestartableError, newest
 from ytstream.connector import choose_connector
 from ytstream.ledger.ledger_rows import KeyChanges

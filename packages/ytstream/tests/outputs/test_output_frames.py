@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from minicluster.testing import Running
-from tests.support.driver import Driver
 from tests.support.examples import example
 from tests.support.helpers import (
     StreamOf,
@@ -22,6 +21,7 @@ from tests.support.helpers import (
     refusal_code,
 )
 from tests.support.server_errors import UNAVAILABLE
+from tests.support.simulated_driver import Driver
 from ytstream import Column, JobError, RestartableError, latest
 from ytstream.connector.transform_plan import is_unique_by, observed_name
 from ytstream.declaration.validation import verify, verify_configuration

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,6 +30,7 @@ from tests.support.helpers import (
 )
 from tests.support.server_errors import UNAVAILABLE, unavailable
 from tests.support.static_outputs import Reader, make_static, named, published, static
+from tests.support.waiting import eventually
 from ytstream import Column
 from ytstream.cluster.client import connect
 from ytstream.declaration.validation import verify, verify_configuration
@@ -642,11 +642,9 @@ def test_the_running_job_publishes(stream_of: StreamOf) -> None:
     client = connect(stream.settings)  # the job's own is in its transactions
 
     def watch() -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
         try:
-            while not seen and time.monotonic() < deadline:
-                seen.extend(snapshots(client, stream.settings.output))
-                time.sleep(0.1)
+            found = eventually(lambda: snapshots(client, stream.settings.output), PATIENCE_SECONDS)
+            seen.extend(found)
         finally:
             stop.set()
 

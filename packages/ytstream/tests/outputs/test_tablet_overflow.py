@@ -6,8 +6,6 @@ import logging
 import os
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,15 +20,15 @@ from yt.yson import YsonUint64
 from minicluster.testing import Running
 from tests.support.codes import TOO_MANY_ROWS
 from tests.support.helpers import StreamOf, adopt, another_process, refusal
+from tests.support.job_thread import supervised
 from ytstream import Column
 from ytstream.cluster import resharding
-from ytstream.cluster.client import connect
 from ytstream.outputs import tablet_overflow
 from ytstream.provisioning import capacity, job_objects
 from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream_tools.demo.crash_scenario import drained
-from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, Stream, assert_exact
+from ytstream_tools.testing.job_stream import Stream, assert_exact
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -188,29 +186,8 @@ def _bids(stream: Stream, count: int) -> Iterator[list[dict[str, Any]]]:
 
 def _run(stream: Stream) -> None:
     """Run the job as a process does until every row is in a finished batch."""
-    stop = StopSignal()
-    # A client keeps its transaction for all threads.
-    context = replace(stream.context, client=connect(stream.settings))
-    runner = QueryRunner(context, stream.spark, stream.tablets, stop)
-    errors: list[BaseException] = []
-
-    def live() -> None:
-        try:
-            supervise(stream.context.job, runner, stop)
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=live, daemon=True)
-    thread.start()
-    try:
-        is_over, deadline = drained(stream.context), time.monotonic() + PATIENCE_SECONDS
-        while thread.is_alive() and not is_over():
-            assert time.monotonic() < deadline
-            thread.join(0.1)
-    finally:
-        stop.set()
-        thread.join(PATIENCE_SECONDS)
-    assert not errors
+    with supervised(stream) as wait:
+        wait(drained(stream.context))
 
 
 def _give_up(stream: Stream, cluster: Running) -> str:

@@ -11,7 +11,7 @@ from tests.support.helpers import (
     StreamOf,
     has_said,
 )
-from tests.support.supervised import end_of
+from tests.support.job_thread import end_of
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.log import Event
 from ytstream_tools.testing.job_stream import Stream

@@ -24,7 +24,8 @@ from tests.support.helpers import (
     reshard,
     sampled,
 )
-from tests.support.supervised import end_of
+from tests.support.job_thread import end_of
+from tests.support.waiting import eventually
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
@@ -96,10 +97,11 @@ def _await_end(stream: Stream, cluster: Running, query: StreamingQuery, since: i
 
     Then let the watch look, which ends a job.
     """
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while query.isActive and not _is_gone(cluster, since):
-        assert time.monotonic() < deadline, query.lastProgress
-        time.sleep(0.1)
+    eventually(
+        lambda: not query.isActive or _is_gone(cluster, since),
+        PATIENCE_SECONDS,
+        said=lambda: str(query.lastProgress),
+    )
     if query.isActive:
         watch = Watchdog(stream.context, stream.epoch, query, lambda: None)
         with fails_with(ErrorCode.QUEUE_RESHARDED):

@@ -25,6 +25,7 @@ from tests.support.helpers import (
     fails_with,
 )
 from tests.support.server_errors import UNAVAILABLE_BY_HTTP, error
+from tests.support.waiting import eventually
 from ytstream.cluster.client import Client
 from ytstream.cluster.mounting import closed
 from ytstream.connector.tablet_transactions import Tablets
@@ -293,10 +294,8 @@ def test_a_task_that_finishes_is_seen(spark: SparkSession, tmp_path: Path) -> No
     assert finished_tasks(spark) == ()
     job.start()
     try:
-        deadline = time.monotonic() + 60
-        while not (found := finished_tasks(spark)) or found[0][1] < 1:
-            assert time.monotonic() < deadline, found
-            time.sleep(0.05)
+        eventually(lambda: any(count for _, count in finished_tasks(spark)))
+        found = finished_tasks(spark)
     finally:
         gate.touch()
         job.join()

@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame
 from minicluster.client import Fault
 from minicluster.testing import Running
 from tests.support import without_fix
-from tests.support.driver import EXACT, Driver, Outcome
 from tests.support.helpers import (
     DriverOf,
     StreamOf,
@@ -24,7 +23,9 @@ from tests.support.helpers import (
     head_of,
     run_until_it_fails,
 )
+from tests.support.simulated_driver import Driver
 from tests.support.static_outputs import make_static
+from tests.support.verdict import EXACT, Verdict
 from ytstream import RestartableError
 from ytstream.ledger import positions
 from ytstream.ledger.batch_row_ranges import RowRange
@@ -119,7 +120,7 @@ def test_an_older_driver_moves_the_consumer_back_without_spark(
     else:
         without_fix.verify_no_start(monkeypatch)
     newer.batch()
-    assert newer.outcome() == Outcome(lost=0, repeated=0 if fixed else 2 * 3)
+    assert newer.outcome() == Verdict(repeated=0 if fixed else 2 * 3)
 
 
 @for_each

@@ -12,8 +12,8 @@ import pytest
 
 from minicluster.testing import Running
 from tests.support import without_fix
-from tests.support.driver import offsets_text, put, write
 from tests.support.helpers import ContextOf, cut_off
+from tests.support.simulated_driver import offsets_text, put, write
 from ytstream.cluster.client import Client
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import Head

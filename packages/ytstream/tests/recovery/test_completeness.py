@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from minicluster import testing as minicluster
-from tests.support.driver import BID, offsets_text, write
 from tests.support.helpers import (
     SILENT,
     ContextOf,
@@ -27,6 +26,7 @@ from tests.support.helpers import (
 )
 from tests.support.project import ROOT
 from tests.support.server_errors import UNAVAILABLE
+from tests.support.simulated_driver import BID, offsets_text, write
 from tests.support.status_steps import invoke, without_times
 from ytstream import Hourly
 from ytstream.cluster.client import connect

@@ -12,12 +12,13 @@ import pytest
 from minicluster.testing import Running
 from packages.ytstream.tests.ledger.test_ledger_rows import HEADS
 from tests.support import without_fix
-from tests.support.driver import EXACT, Driver
 from tests.support.helpers import (
     DriverOf,
     fails_with,
     refusal_code,
 )
+from tests.support.simulated_driver import Driver
+from tests.support.verdict import EXACT
 from ytstream import RestartableError
 from ytstream.connector.tablet_transactions import Tablets, Transaction
 from ytstream.errors import ConflictError, SupersededError

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.driver import Driver
 from tests.support.helpers import MIGRATED, ContextOf, DriverOf, StreamOf, recreate, refusal
+from tests.support.simulated_driver import Driver
 from tests.support.static_outputs import static
 from ytstream.job import REJECTED
 from ytstream.ledger import ledger_rows, positions

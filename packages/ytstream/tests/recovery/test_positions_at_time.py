@@ -23,7 +23,7 @@ from tests.support.helpers import (
     refusal_code,
 )
 from tests.support.ledger_steps import LAST, minutes, read_to, write_ledger
-from tests.support.requests import READS
+from tests.support.read_requests import READS
 from tests.support.status_steps import invoke, send, without_times
 from ytstream import cli
 from ytstream.commands.registry import registry

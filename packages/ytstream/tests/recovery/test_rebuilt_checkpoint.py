@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.driver import offsets_text, put, write
 from tests.support.helpers import ContextOf
+from tests.support.simulated_driver import offsets_text, put, write
 from ytstream.ledger.ledger_rows import Head
 from ytstream.query import state_rebuild
 from ytstream.query.state_rebuild import RebuildPlan

@@ -12,7 +12,6 @@ import pytest
 
 from minicluster.testing import Running
 from tests.support.archives import COLUMNS, DAY, HOUR, declared
-from tests.support.driver import EXACT, Driver
 from tests.support.helpers import (
     MIGRATED,
     STRIDES,
@@ -22,6 +21,8 @@ from tests.support.helpers import (
     refusal_code,
     sampled,
 )
+from tests.support.simulated_driver import Driver
+from tests.support.verdict import EXACT
 from ytstream import Hourly
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from minicluster.testing import Running
-from tests.support.driver import BID, EXACT, Driver
 from tests.support.helpers import (
     MIGRATED,
     DriverOf,
@@ -20,6 +19,8 @@ from tests.support.helpers import (
     reshard,
     sampled,
 )
+from tests.support.simulated_driver import BID, Driver
+from tests.support.verdict import EXACT
 from ytstream.cluster.client import Client
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import batch_row_ranges, positions

@@ -11,7 +11,6 @@ import pytest
 
 from minicluster.testing import Running
 from tests.support import without_fix
-from tests.support.driver import EXACT, STEPS, Driver, Outcome, write
 from tests.support.helpers import (
     MIGRATED,
     STRIDES,
@@ -21,6 +20,8 @@ from tests.support.helpers import (
     refusal_code,
     sampled,
 )
+from tests.support.simulated_driver import STEPS, Driver, write
+from tests.support.verdict import EXACT, Verdict
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 from ytstream.ledger.positions import MARKER
@@ -118,7 +119,7 @@ def test_trimmed_rows_are_refused_or_skipped_and_nothing_repeats(
     driver.send(1)
     for _ in range(2):
         driver.batch()
-    assert driver.outcome() == Outcome(lost=2, repeated=0)
+    assert driver.outcome() == Verdict(lost=2)
 
 
 @pytest.mark.thorough
@@ -131,7 +132,7 @@ def test_a_gap_before_the_first_batch_is_skipped(driver_of: DriverOf, guarantee:
     driver.configure(on_data_loss="skip")
     assert any("were trimmed" in note for note in driver.start())
     driver.batch()
-    assert driver.outcome() == Outcome(lost=2, repeated=0)
+    assert driver.outcome() == Verdict(lost=2)
 
 
 # -- cut off -------------------------------------------------------------------------------------
@@ -571,7 +572,7 @@ def test_a_queue_without_older_rows_joins_a_state_as_it_comes(
     assert len(driver.start(new_process=True)) == 1
     driver.send(1)
     driver.batch()
-    assert driver.outcome() == Outcome(lost=2 * sent, repeated=0)
+    assert driver.outcome() == Verdict(lost=2 * sent)
 
 
 @for_all

@@ -20,6 +20,7 @@ from tests.support.helpers import (
     refusal,
     refusal_code,
 )
+from tests.support.waiting import eventually
 from ytstream import Job, JobError, RestartableError
 from ytstream.cluster.client import connect
 from ytstream.connector.tablet_transactions import Tablets
@@ -155,10 +156,7 @@ def test_the_lock_is_kept_by_its_own_pings_and_taken_again_when_it_expired(
         cluster.client.clock.advance(20)
         assert [holder[0] for holder in other.holders()] == [first[0]]
         cluster.client.clock.advance(60)
-        deadline = time.monotonic() + 10
-        while not (now := list(other.holders())) or now[0][0] == first[0]:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        eventually(lambda: [one for one in other.holders() if one[0] != first[0]], 10)
         assert (
             refusal_code(lambda: other.acquire(lambda _: time.sleep(0.2)))
             == ErrorCode.ANOTHER_INSTANCE

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support.driver import Driver
 from tests.support.helpers import DriverOf, refusal
+from tests.support.simulated_driver import Driver
 from ytstream import Column
 from ytstream.ledger.positions import read_head
 from ytstream.provisioning import job_objects

@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 from yt.yson import YsonUint64
 
 from tests.support import all_types
-from tests.support.driver import Driver
 from tests.support.examples import example
 from tests.support.helpers import ContextOf, adopt, another_process, head_of, refusal
+from tests.support.simulated_driver import Driver
 from ytstream import Column, JobError
 from ytstream.job import REJECTED
 from ytstream.provisioning import job_objects

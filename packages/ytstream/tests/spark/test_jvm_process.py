@@ -21,6 +21,8 @@ from pyspark.sql import SparkSession
 import ytstream
 from tests.support.helpers import ContextOf, unconnected
 from tests.support.jvm import OPTIONS, submit_args
+from tests.support.verdict import EXACT
+from tests.support.waiting import eventually
 from ytstream.commands import run as run_command
 from ytstream.errors import JobError
 from ytstream.job import JobContext
@@ -193,10 +195,7 @@ def test_a_process_ends_with_its_own_code_whatever_spark_does(
     lines = printed.splitlines()
     assert "the last line" in lines
     (number,) = (line.split()[1] for line in lines if line.startswith("jvm "))
-    deadline = time.monotonic() + 30
-    while _is_alive(number):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: not _is_alive(number), 30)
 
 
 def _is_alive(number: str) -> bool:
@@ -222,14 +221,14 @@ def test_a_driver_as_on_a_cluster_commits_and_stops(
 ) -> None:
     """spark-submit's JVM has started it, and its token is in the vault's variable alone."""
     # They generate a project, for which the environment of Spark 3.5 has no cookiecutter.
-    from tests.faults.two_drivers.cases import Variant
-    from tests.faults.two_drivers.play import project_of, staged
+    from tests.faults.two_drivers.job_site import project_of, site_of
+    from tests.faults.variants import Variant
 
     monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     variant = Variant("transactional", "map", 1)
     log = tmp_path / "driver.log"
-    with staged(variant, root := project_of(variant, tmp_path), tmp_path) as stage:
-        stage.fill()
+    with site_of(variant, root := project_of(variant, tmp_path), tmp_path) as site:
+        site.fill()
         local = [
             f"--conf={key}={value}"
             for key, value in spark_conf.filled(iter(spark_conf.LOCAL), {}).items()
@@ -237,26 +236,27 @@ def test_a_driver_as_on_a_cluster_commits_and_stops(
         with log.open("w", encoding="utf-8") as out:
             process = subprocess.Popen(
                 [*BY_SPARK_SUBMIT, *local, str(root / "main.py"), "--config=config/local.toml"],
-                env=_environment(root / "src", root) | {"YT_PROXY": stage.cluster.http},
+                env=_environment(root / "src", root) | {"YT_PROXY": site.cluster.http},
                 cwd=root,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
         try:
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            while not drained(stage.context)():
-                said = log.read_text(encoding="utf-8")
-                assert process.poll() is None, said
-                assert time.monotonic() < deadline, said
-                time.sleep(0.4)
-            ended = stop_request.stop(stage.context, print)
+            eventually(
+                drained(site.context),
+                PATIENCE_SECONDS,
+                meanwhile=lambda: process.poll() is None,
+                said=lambda: log.read_text(encoding="utf-8"),
+                pause=0.4,
+            )
+            ended = stop_request.stop(site.context, print)
             assert ended == f"the job has ended: {supervisor.STOPPED}"
             assert process.wait(PATIENCE_SECONDS) == 0
         finally:
             _kill_group(process)
         assert "of-the-vault" not in log.read_text(encoding="utf-8")
-        assert stage.count() == (0, 0)
+        assert site.count() == EXACT
 
 
 @pytest.mark.slow
@@ -266,8 +266,8 @@ def test_a_job_whose_task_hangs_ends_and_the_next_one_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A total's write gets no reply: cancelling does not reach the task, nor Spark's own end."""
-    from tests.faults.two_drivers.cases import Variant
-    from tests.faults.two_drivers.play import project_of, staged
+    from tests.faults.two_drivers.job_site import project_of, site_of
+    from tests.faults.variants import Variant
 
     monkeypatch.setenv("YTSTREAM_SUBMIT_ARGS", submit_args())
     variant = Variant("transactional", "aggregate", 1)
@@ -276,17 +276,17 @@ def test_a_job_whose_task_hangs_ends_and_the_next_one_continues(
         text = file.read()
         file.seek(0)
         file.write(f"stall_seconds = 60\n{text}")
-    with staged(variant, root, tmp_path) as stage:
-        settings, faults = stage.context.settings, stage.cluster.client.faults
-        driver = stage.start("hangs.log")
+    with site_of(variant, root, tmp_path) as site:
+        settings, faults = site.context.settings, site.cluster.client.faults
+        driver = site.start("hangs.log")
         where = {"path": settings.outputs["output"]}
         held = faults.add(method="ModifyRows", where=where, action="hold")
-        stage.fill()
-        stage.wait_hit(held, driver)
+        site.fill()
+        site.wait_hit(held, driver)
         # 0 after `stall_seconds`; 1 if the client's own time is over before: the batch has failed.
         assert driver.stop() in (0, 1), driver.tail()
-        assert not list(InstanceLock(stage.context.client, settings.consumer).holders())
-        stage.start("next.log")
-        stage.drain()
-        stage.follow()
-        assert stage.count() == (0, 0)
+        assert not list(InstanceLock(site.context.client, settings.consumer).holders())
+        site.start("next.log")
+        site.drain()
+        site.follow()
+        assert site.count() == EXACT

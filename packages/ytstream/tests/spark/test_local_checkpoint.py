@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import threading
-import time
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +11,10 @@ from pyspark.errors import StreamingQueryException
 
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf, refusal
-from ytstream.cluster.client import connect
-from ytstream.query.stop_signal import StopSignal
-from ytstream.query.supervisor import STOPPED, QueryRunner, supervise
+from tests.support.job_thread import supervised
 from ytstream.spark import local_checkpoint
 from ytstream_tools.demo.crash_scenario import drained
-from ytstream_tools.testing.job_stream import PATIENCE_SECONDS, wait
+from ytstream_tools.testing.job_stream import wait
 
 spark_test = pytest.mark.spark
 
@@ -108,31 +102,12 @@ def test_a_folder_that_is_removed_under_its_query_costs_a_start(
     """As a cleaner of temporary files does: the next start begins where the ledger is."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stream = stream_of("transactional")
-    stream.redeclare(first_pause_seconds=0.0)
     stream.send(200)
-    stop, ended = StopSignal(), list[str]()
-    own = replace(stream.context, client=connect(stream.settings))  # a client is of one thread
-    runner = QueryRunner(own, stream.spark, stream.tablets, stop)
-    job, is_drained = stream.context.job, drained(stream.context)
-    running = threading.Thread(target=lambda: ended.append(supervise(job, runner, stop)))
-    running.start()
-    try:
-        _until(is_drained, running)
+    with supervised(stream) as wait:
+        wait(drained(stream.context))
         (folder,) = tmp_path.iterdir()
         shutil.rmtree(folder)
         stream.send(200)
-        _until(is_drained, running)
-    finally:
-        stop.set()
-        running.join()
-    assert ended == [STOPPED]
+        wait(drained(stream.context))
     assert not [*tmp_path.iterdir()]
     assert stream.is_exact()
-
-
-def _until(is_over: Callable[[], bool], running: threading.Thread) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_over():
-        assert running.is_alive()
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

@@ -1,31 +1,33 @@
-"""A driver without Spark: its batches leave on the cluster what Spark, SPYT and the runtime leave.
+"""A driver without Spark: what its batches leave on the cluster is Spark's, SPYT's and ours.
 
-Nothing is transformed. Each batch notes the rows that it reads in the ledger and, for jobs with
-state, in the state, so that both tell which rows were read, in which order and how often.
+The steps of the runtime in the middle of a batch are those of SimulatedDriver. Its two kinds differ
+in what a batch does with rows. Driver transforms nothing: each batch notes the rows that it reads
+in the ledger and, for jobs with state, in the state, so that both tell which rows were read, in
+which order and how often. The driver of tests/faults/sequences reads and writes rows, request by
+request as Spark and SPYT do.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from yt.wrapper.driver import make_request
 
+from tests.support.verdict import Verdict
 from ytstream.cluster.client import Client, cluster_name
-from ytstream.connector.tablet_transactions import Tablets
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
-from ytstream.ledger import positions
-from ytstream.ledger.batch_commit import close_batch, moved, write_head
-from ytstream.ledger.batch_row_ranges import Ranges, RowRange, ranges
+from ytstream.ledger import batch_commit, positions
+from ytstream.ledger.batch_row_ranges import Ranges, RowRange
 from ytstream.ledger.ledger_rows import BatchRow, Head, batch_name
 from ytstream.ledger.offsets import Rows
 from ytstream.ledger.positions import Select
-from ytstream.query.batch import verify_head
-from ytstream.query.offset_check import verify_start
+from ytstream.query import batch
 from ytstream.recovery import migration, repositioning, spark_logs
 from ytstream.recovery.checkpoint_repair import path_of
 from ytstream.recovery.epoch import Epoch
@@ -42,35 +44,26 @@ STEPS = {
 compares it with tests/faults/protocol.py."""
 Read = tuple[str, int, int, int]
 """Queue, partition, first row, row after the last one."""
-
 BID = {"event_id": "e", "auction": 1, "bidder": 1, "price": 1, "date_time": 1}
 
-
-class Outcome(NamedTuple):
-    """How many rows were lost, and how many were read again."""
-
-    lost: int
-    repeated: int
-
-
-EXACT = Outcome(lost=0, repeated=0)
+runtime: Any = batch
+"""Functions are looked up at each call, since tests take guards out of the module."""
+Spans = Sequence[Mapping[int, RowRange]]
+"""Rows that are read, by partition, for each queue."""
 
 
 @dataclass
-class Driver:
-    """One process after the other that runs the job."""
+class SimulatedDriver:
+    """One process that runs the job."""
 
     context: JobContext
-    tablets: Tablets
+    tablets: Any
+    """Those of the runtime, or InsideTablets."""
     epoch: Epoch = field(default_factory=Epoch)
-    watermark: int = 0
-    """The watermark after a batch, in milliseconds."""
-    is_emptied: bool = False
-    """Whether a batch leaves no row in the state, by Spark's count."""
 
     @property
-    def client(self) -> Client:
-        """The client of the cluster."""
+    def client(self) -> Any:
+        """The client of the cluster: ytsaurus-client's, or an InsideClient."""
         return self.context.client
 
     @property
@@ -82,6 +75,64 @@ class Driver:
     def folder(self) -> str:
         """The checkpoint folder of the last start."""
         return path_of(self.settings, self.epoch.number)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether SPYT's transaction holds what a batch writes."""
+        return self.context.guarantee.in_transaction
+
+    def ends_of(self, number: int) -> Rows:
+        """Return where a batch ends, by the offset log."""
+        return spark_logs.planned(self.client, self.folder, number).ends
+
+    def confirm(self, ends: Rows) -> None:
+        """Move the consumer behind a batch, as SPYT does: a batch late, and without a look.
+
+        See YtStreamingSource.commit.
+        """
+        for path, rows in zip(self.settings.queues, ends, strict=True):
+            for partition, end in rows.items():
+                self.client.advance_queue_consumer(
+                    self.settings.consumer, path, partition, None, end
+                )
+
+    def verified_head(self, select: Select, cluster: str, number: int) -> Head:
+        """Return the head that the batch follows. Raises what the runtime raises."""
+        head: Head = runtime.verify_head(self.context, select, self.epoch, cluster, number)
+        return head
+
+    def verified(
+        self, select: Select, cluster: str, number: int, ends: Rows, reads: Spans
+    ) -> tuple[Head, Ranges]:
+        """Return the head, and the rows that a batch reads after it: it may be written."""
+        head, queues = self.verified_head(select, cluster, number), self.settings.queues
+        name = batch_name(self.epoch.number, number)
+        planned = runtime.ranges(name, queues, head.ends, spark_logs.by_queue(ends, len(queues)))
+        runtime.verify_start(name, planned, reads)
+        return head, planned
+
+    def record(self, transaction: Any, cluster: str, after: Head, done: BatchRow) -> None:
+        """Write the head after a batch and its row: into SPYT's transaction, or their own."""
+        ledger = self.settings.ledger
+        if transaction is not None:
+            batch_commit.write_head(transaction, ledger, after, done)
+            return
+
+        def verify(select: Select) -> Head:
+            return self.verified_head(select, cluster, after.batch)
+
+        consumer = self.settings.consumer
+        batch_commit.close_batch(self.tablets, verify, consumer, ledger, after, done)
+
+
+@dataclass
+class Driver(SimulatedDriver):
+    """One process after the other that runs the job."""
+
+    watermark: int = 0
+    """The watermark after a batch, in milliseconds."""
+    is_emptied: bool = False
+    """Whether a batch leaves no row in the state, by Spark's count."""
 
     def configure(self, **changes: Any) -> None:
         """Change settings, as an edit of the configuration would."""
@@ -122,7 +173,7 @@ class Driver:
         """Run one batch; die after ``last_step`` of STEPS."""
         number, ends = self._plan()
         planned = self._planned(number, ends)
-        for step in STEPS[self.context.guarantee.in_transaction]:
+        for step in STEPS[self.in_transaction]:
             if step == "state" and self.context.job.kind.is_stateful:
                 read = [*self._state(number), *_listed(planned)]
                 self._set(f"state/0/0/{number + 1}.delta", json.dumps(read))
@@ -134,14 +185,6 @@ class Driver:
                 write(self.client, f"{self.folder}/commits/{number}", text)
             if step == last_step:
                 return
-
-    def confirm(self, ends: Rows) -> None:
-        """Move the consumer behind a batch, as SPYT does: a batch late, and without a look."""
-        for path, rows in zip(self.settings.queues, ends, strict=True):
-            for partition, end in rows.items():
-                self.client.advance_queue_consumer(
-                    self.settings.consumer, path, partition, None, end
-                )
 
     def consumed(self) -> dict[int, int]:
         """Return where the consumer is in the partitions of the one queue."""
@@ -166,7 +209,7 @@ class Driver:
             for partition, pair in sorted(queue["rows"].items())
         ]
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Verdict:
         """Return how many rows were lost and how many repeated, by the ledger and by the state."""
         head = positions.read(self.client, self.settings).head
         assert head is not None
@@ -174,7 +217,7 @@ class Driver:
             assert self._state(head.batch + 1) == self.read()
         return self.by_ledger()
 
-    def by_ledger(self) -> Outcome:
+    def by_ledger(self) -> Verdict:
         """Return how many rows were lost and how many repeated, by the ledger only."""
         read = self.read()
         lost = repeated = 0
@@ -186,7 +229,7 @@ class Driver:
                         lost, repeated = lost + max(0, first - at), repeated + max(0, at - first)
                         at = end
                 lost += upper - at
-        return Outcome(lost, repeated)
+        return Verdict(lost, repeated=repeated)
 
     def standing(self) -> tuple[Any, ...]:
         """Return what the last start has decided: head, queues, consumer and checkpoint."""
@@ -205,9 +248,9 @@ class Driver:
         log = spark_logs.numbers(self.client, f"{self.folder}/offsets")
         done = spark_logs.numbers(self.client, f"{self.folder}/commits")
         if log and log[-1] not in done:
-            return log[-1], spark_logs.planned(self.client, self.folder, log[-1]).ends
-        if log and not self.context.guarantee.in_transaction:
-            self.confirm(spark_logs.planned(self.client, self.folder, log[-1]).ends)
+            return log[-1], self.ends_of(log[-1])
+        if log and not self.in_transaction:
+            self.confirm(self.ends_of(log[-1]))
         found = positions.read(self.client, self.settings)
         number = log[-1] + 1 if log else 0
         ends = [dict(enumerate(queue.upper)) for queue in found.queues]
@@ -218,45 +261,27 @@ class Driver:
     def _planned(self, number: int, ends: Rows) -> Ranges:
         """Return what Spark reads: from the end of the batch before, or from the consumer."""
         if spark_logs.numbers(self.client, f"{self.folder}/offsets")[0] < number:
-            begins: Rows = spark_logs.planned(self.client, self.folder, number - 1).ends
+            begins = self.ends_of(number - 1)
         else:
             queues = positions.read(self.client, self.settings).queues
             begins = [queue.consumed for queue in queues]
-        return {
-            path: {
-                p: RowRange(begin.get(p, 0), row) for p, row in end.items() if row > begin.get(p, 0)
-            }
-            for path, begin, end in zip(self.settings.queues, begins, ends, strict=True)
-        }
+        return dict(zip(self.settings.queues, spans(begins, ends), strict=True))
 
     def _commit(self, number: int, ends: Rows, planned: Ranges) -> None:
+        """Write head and row of the batch; in a transaction move the consumer, too."""
         cluster, now = cluster_name(self.client), datetime.now(UTC)
-        pairs = {
-            path: {p: (rows.first, rows.end) for p, rows in partitions.items()}
-            for path, partitions in planned.items()
-        }
-        name = batch_name(self.epoch.number, number)
-
-        def verified(select: Select) -> Head:
-            head = verify_head(self.context, select, self.epoch, cluster, number)
-            wanted = ranges(name, self.settings.queues, head.ends, ends)
-            verify_start(name, wanted, [*planned.values()])
-            return head
-
-        ledger, consumer = self.settings.ledger, self.settings.consumer
-        done = BatchRow(pairs, {"output": 0}, now, now)
+        done = BatchRow(pairs(planned), {"output": 0}, now, now)
         is_stateful = self.context.job.kind.is_stateful
         state = len(self._state(number + 1)) if is_stateful else None
         state = 0 if self.is_emptied else state
-        if not self.context.guarantee.in_transaction:
-            after = moved(verified(self.client.select_rows), number, planned, state)
-            close_batch(self.tablets, verified, consumer, ledger, after, done)
-            return
-        with self.tablets.transaction() as transaction:
-            after = moved(verified(transaction.select), number, planned, state)
-            write_head(transaction, ledger, after, done)
-            for path, partition, first, end in _listed(planned):
-                transaction.advance(consumer, path, partition, first, end)
+        with self.tablets.transaction() if self.in_transaction else nullcontext() as transaction:
+            select = transaction.select if transaction is not None else self.client.select_rows
+            head, _ = self.verified(select, cluster, number, ends, [*planned.values()])
+            after = batch_commit.moved(head, number, planned, state)
+            self.record(transaction, cluster, after, done)
+            if transaction is not None:
+                for path, partition, first, end in _listed(planned):
+                    transaction.advance(self.settings.consumer, path, partition, first, end)
 
     def _state(self, version: int) -> list[Read]:
         """Read a version of the state; Spark prefers a snapshot to a delta."""
@@ -271,10 +296,28 @@ class Driver:
         put(self.client, f"{self.folder}/{name}", text)
 
 
+def spans(begins: Rows, ends: Rows) -> Spans:
+    """Return the rows between the begins and the ends, which are there for each queue."""
+    return [
+        {
+            partition: RowRange(begin.get(partition, 0), row)
+            for partition, row in end.items()
+            if row > begin.get(partition, 0)
+        }
+        for begin, end in zip(begins, ends, strict=True)
+    ]
+
+
+def pairs(read: Ranges) -> dict[str, dict[int, tuple[int, int]]]:
+    """Return the rows as the ledger's row of a batch has them."""
+    return {
+        path: {partition: (rows.first, rows.end) for partition, rows in partitions.items()}
+        for path, partitions in read.items()
+    }
+
+
 _FROZEN = ("spark.sql.shuffle.partitions", "spark.sql.streaming.stateStore.providerClass")
 """What Spark keeps of a session in the offset log, and the runtime reads (OffsetSeqMetadata)."""
-
-
 _DEFAULT = {"spark.sql.shuffle.partitions": "2"}
 """Of a job with two partitions of state, by a version that wrote no more."""
 

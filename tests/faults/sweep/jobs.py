@@ -3,52 +3,10 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import NamedTuple
 
+from tests.faults.variants import Variant
 from tests.support.examples import MERGE, PAIRS, STATEFUL, TOTALS
-from ytstream.job import PROCESSINGS
 from ytstream.settings.job_settings import MEMORY, OWN, ROCKSDB, SPYT
-
-MINUTE_US = 60_000_000
-
-
-class Variant(NamedTuple):
-    """One job of the template."""
-
-    guarantee: str
-    processing: str
-    queues: int = 1
-    is_listing: bool = False
-    """Whether it is the control: the listing of SPYT's documentation, in the mode `guarantee`."""
-    connector: str = OWN
-    """Whose reader and writer the job runs on. The listing has SPYT's."""
-    store: str = ROCKSDB
-    """Where Spark keeps the state of a job that has one."""
-
-    @property
-    def name(self) -> str:
-        """The name that those of its cases begin with."""
-        name = f"{self.guarantee}-{self.processing}-{self.queues}"
-        name = f"{name}-{self.connector}" if self.connector != OWN else name
-        name = f"{name}-{self.store}" if self.store != ROCKSDB else name
-        return f"listing-{name}" if self.is_listing else name
-
-    @property
-    def root(self) -> str:
-        """Its folder on the cluster."""
-        return f"//home/proof/{self.name}"
-
-    @property
-    def is_stateful(self) -> bool:
-        """Whether the checkpoint is on the cluster."""
-        return self.processing != TOTALS and PROCESSINGS[self.processing].is_stateful
-
-    @property
-    def step_us(self) -> int:
-        """How far the rows of one batch are ahead of those before: windows close in between."""
-        minutes = 60 if self.processing == "sessions" else 1
-        return minutes * MINUTE_US
-
 
 VARIANTS = (
     *(

@@ -66,7 +66,7 @@ class WrongError(AssertionError):
 
 
 class Op(NamedTuple):
-    """One operation of a sequence: the name of a method of World, and its argument."""
+    """One operation of a sequence: the name of a method of Site, and its argument."""
 
     name: str
     n: int = 0
@@ -109,7 +109,7 @@ def job_of(form: Form, guarantee: str) -> Job:
 
 
 @dataclass
-class World:
+class Site:
     """The cluster, the job as it is declared now, its processes, and what must come of it."""
 
     form: Form
@@ -446,7 +446,7 @@ class World:
     def _new(self) -> Driver:
         client = InsideClient(self.cluster, Process())
         self._processes += 1
-        made = Driver(self.connected(client), client, InsideTablets(client.inside))
+        made = Driver(self.connected(client), InsideTablets(client.inside))
         self.driver = made
         return made
 

@@ -6,16 +6,16 @@ The pictures of the documentation and the tests of what operators see come from 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from minicluster import testing as minicluster
-from tests.faults.two_drivers.cases import Variant
-from tests.faults.two_drivers.play import PACKAGE, PATIENCE_SECONDS, project_of
+from tests.faults.two_drivers.job_site import PACKAGE, PATIENCE_SECONDS, project_of
+from tests.faults.variants import Variant
 from tests.support.examples import example
+from tests.support.waiting import eventually
 from ytstream.cluster.client import Client, connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
@@ -105,12 +105,15 @@ class Live:
 
     def wait(self, is_over: Callable[[], bool]) -> None:
         """Wait for something while the driver runs. Raises AssertionError if it ends."""
-        deadline, process = time.monotonic() + PATIENCE_SECONDS, self.process
+        process = self.process
         assert process is not None
-        while not is_over():
-            assert process.exit_code is None, process.tail()
-            assert time.monotonic() < deadline, process.tail()
-            time.sleep(_POLL_SECONDS)
+        eventually(
+            is_over,
+            PATIENCE_SECONDS,
+            meanwhile=lambda: process.exit_code is None,
+            said=process.tail,
+            pause=_POLL_SECONDS,
+        )
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Transactional streams in a session of their own, with a task that Spark has to start again.
 
-    python -m tests.support.retries_worker FAULT FIX ...
+    python -m tests.support.task_retries_worker FAULT FIX ...
 
 FAULT is one of
 
@@ -21,7 +21,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -38,6 +37,7 @@ from tests.support.examples import example, settings_of
 from tests.support.jvm import submit_args
 from tests.support.server_errors import UNAVAILABLE
 from tests.support.standalone import Standalone, standalone
+from tests.support.waiting import eventually
 from ytstream.cluster.client import connect
 from ytstream.guarantees.transactional import Transactional
 from ytstream.job import JobContext
@@ -78,10 +78,7 @@ def kill_executors(machines: Standalone) -> None:
 
 def drop_shuffles(machines: Standalone) -> None:
     """Remove what a task has prepared for others, once there is some."""
-    deadline = time.monotonic() + 60
-    while not machines.drop_shuffles():
-        assert time.monotonic() < deadline, "no task has prepared rows for others"
-        time.sleep(0.1)
+    eventually(machines.drop_shuffles, what="rows that a task has prepared for others")
 
 
 FAULTS: dict[str, tuple[str, int, Callable[[Standalone], None]]] = {

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.journeys.making import edit
+from tests.journeys.make_commands import edit
 
 PATIENCE_SECONDS = 300.0
 """Of a command that runs on, until it shows what the page shows."""

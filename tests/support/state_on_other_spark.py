@@ -1,6 +1,6 @@
 """One half of the lives of jobs with state, on the Spark of this process.
 
-    python -m tests.support.moved_state PROXY HALF FILE PROCESSING
+    python -m tests.support.state_on_other_spark PROXY HALF FILE PROCESSING
 
 The first half leaves windows and sessions open, with a snapshot of each partition of the state and
 changes after it, and writes what was sent to FILE. The second one continues, closes them, and

@@ -1,4 +1,4 @@
-"""What happens to a submitted job, scene by scene; each returns figures counted from the tables."""
+"""What happens to a submitted job, case by case; each returns figures counted from the tables."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from typing import Any
 
 from minicluster.client.operations import Job, Operation
 from minicluster.release import node
-from tests.faults.operations.cluster import ALIAS, FINAL, PATIENCE_SECONDS, NotDoneError, Site
+from tests.faults.operations.job_site import ALIAS, FINAL, PATIENCE_SECONDS, NotDoneError, Site
 from tests.support import server_errors
-from tests.support.light import WITHOUT_SPARK
+from tests.support.without_spark import WITHOUT_SPARK
 from ytstream.ledger import positions
 from ytstream.log import Event, events_in
 from ytstream.recovery import spark_logs
@@ -76,7 +76,7 @@ def transform(events):
     return _transform(events.withColumn("extra", filled))
 """
 """A text that no heap holds, made of a row with the text "boom" in its column."""
-Scene = Callable[[Site], dict[str, Any]]
+Case = Callable[[Site], dict[str, Any]]
 
 
 def undisturbed(here: Site) -> dict[str, Any]:
@@ -685,9 +685,9 @@ def _unshipped(probes: list[dict[str, Any]]) -> list[str]:
     return found
 
 
-SCENES: dict[str, Scene] = {
-    scene.__name__: scene
-    for scene in (
+CASES: dict[str, Case] = {
+    case.__name__: case
+    for case in (
         undisturbed,
         on_call,
         executor_out_of_memory,

@@ -11,14 +11,11 @@ from tests.faults import protocol
 from tests.faults.sweep import history, oracle
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.playing import Play
-from tests.faults.sweep.scene import Scene
+from tests.faults.sweep.recording import Recording
 from tests.support.examples import TOTALS
+from tests.support.verdict import EXACT, FAILED, HELD, MISSED, STALLED, Verdict
 from ytstream.ledger import positions
 
-HELD, FAILED, MISSED, STALLED, ENDED = "held", "failed", "missed", "stalled", "ended"
-VERDICTS = (HELD, FAILED, MISSED, STALLED, ENDED)
-NOT_HELD = (FAILED, STALLED, ENDED)
-"""What counts against a job."""
 _MOVES = ("AdvanceConsumer", "advance_queue_consumer")
 
 
@@ -27,7 +24,7 @@ class Result:
     """What came of a case."""
 
     verdict: str
-    tables: oracle.Verdict = field(default_factory=oracle.Verdict)
+    tables: Verdict = EXACT
     said: str = ""
     """What a person has to know: why it was missed, where it stalls."""
     starts: int = 0
@@ -56,11 +53,11 @@ def unplayed(case: Case) -> str:
 
 def judged(play: Play, before: int) -> Result:
     """Compare the tables with what must come of the rows that were sent."""
-    scene, variant = play.scene, play.scene.variant
-    found = oracle.read(scene.context.client, variant.root, history.columns_of(variant))
+    recording, variant = play.recording, play.recording.variant
+    found = oracle.read(recording.context.client, variant.root, history.columns_of(variant))
     tables = oracle.compared(history.expected_of(variant, play.sent), found)
-    holds = tables.holds(variant.guarantee)
-    written = oracle.written_rows(scene.control.journal(), scene.context.settings.output)
+    holds = tables.holds(may_repeat=variant.may_repeat)
+    written = oracle.written_rows(recording.control.journal(), recording.context.settings.output)
     is_keyed = variant.guarantee == "idempotent"
     rewritten = max(0, before + written - tables.rows["output"]) if is_keyed else 0
     said = "" if holds else "; ".join(tables.examples)
@@ -69,14 +66,14 @@ def judged(play: Play, before: int) -> Result:
 
 def explained(result: Result, play: Play) -> Result:
     """Return the result; it does not hold where the fault explains less than what happened."""
-    if result.verdict != HELD or play.scene.variant.is_listing:
+    if result.verdict != HELD or play.recording.variant.is_listing:
         return result
     may = protocol.explained(play.case.kind)
     repeated = result.tables.repeated
-    most = may.batches * _largest_batch(play.scene) if repeated or result.rewritten else 0
+    most = may.batches * _largest_batch(play.recording) if repeated or result.rewritten else 0
     happened = (
-        ("drivers", len(play.lives), may.drivers),
-        ("failures", sum(life.failures for life in play.lives), may.failures),
+        ("drivers", len(play.drivers), may.drivers),
+        ("failures", sum(driver.failures for driver in play.drivers), may.failures),
         ("rows repeated", repeated, most),
         ("rows written again", result.rewritten, most),
     )
@@ -84,16 +81,16 @@ def explained(result: Result, play: Play) -> Result:
     return replace(result, verdict=FAILED, said="; ".join(more)) if more else result
 
 
-def _largest_batch(scene: Scene) -> int:
+def _largest_batch(recording: Recording) -> int:
     """Return how many rows the largest batch has written, by the ledger."""
-    query = f'rows_written from [{scene.context.settings.ledger}] where kind = "batch"'
-    rows = scene.context.client.select_rows(query)
+    query = f'rows_written from [{recording.context.settings.ledger}] where kind = "batch"'
+    rows = recording.context.client.select_rows(query)
     return max((sum(row["rows_written"].values()) for row in rows), default=0)
 
 
 def stopped(verdict: str, result: Result, play: Play, said: str) -> Result:
     """Return the result of a case whose rows stay in the queue: those are not lost."""
-    context, tables = play.scene.context, result.tables
+    context, tables = play.recording.context, result.tables
     queues = positions.read(context.client, context.settings).queues
     left = sum(
         upper - queue.consumed.get(partition, 0)
@@ -101,16 +98,17 @@ def stopped(verdict: str, result: Result, play: Play, said: str) -> Result:
         for partition, upper in enumerate(queue.upper)
     )
     # An open window is of rows that were read: nothing of it is lost.
-    waiting = tables.lost if play.scene.variant.is_stateful else min(left, tables.lost)
+    waiting = tables.lost if play.recording.variant.is_stateful else min(left, tables.lost)
     tables = replace(tables, lost=tables.lost - waiting, waiting=waiting)
-    if play.scene.variant.processing in ("aggregate", TOTALS):  # a total without the rows that wait
+    # A total is without the rows that wait.
+    if play.recording.variant.processing in ("aggregate", TOTALS):
         tables = replace(tables, repeated=0, wrong=0)
     return replace(result, verdict=verdict, tables=tables, said=said)
 
 
 def resumed(play: Play) -> float:
     """Return the seconds from the end of the fault to the next commit that moves the consumer."""
-    entries, over = play.scene.control.journal(), play.over
+    entries, over = play.recording.control.journal(), play.over
     moved = {entry.args.get("transaction") for entry in entries if entry.method in _MOVES}
     commits = (
         entry.time - over

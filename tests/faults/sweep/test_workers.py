@@ -1,46 +1,46 @@
-"""Which case a lane gets next, and what is left to another run."""
+"""Which case a worker gets next, and what is left to another run."""
 
 from __future__ import annotations
 
-from tests.faults.sweep import lanes
+from tests.faults.sweep import workers
 from tests.faults.sweep.cases import KILLED_AFTER, Case
-from tests.faults.sweep.variants import Variant
+from tests.faults.variants import Variant
 
 MAP, JOIN = Variant("transactional", "map"), Variant("transactional", "join")
 WINDOW = Variant("transactional", "window")
 COUNTS = {WINDOW: 9, MAP: 2, JOIN: 3}
 
 
-def _board() -> lanes.Board:
-    return lanes.board_of(
+def _board() -> workers.Board:
+    return workers.board_of(
         Case(variant, f"middle:ModifyRows.{n}", KILLED_AFTER)
         for variant, count in COUNTS.items()
         for n in range(count)
     )
 
 
-def _variant(board: lanes.Board, lane: int) -> Variant | None:
-    case = board.take(lane)
+def _variant(board: workers.Board, worker: int) -> Variant | None:
+    case = board.take(worker)
     return None if case is None else case.variant
 
 
-def test_a_lane_stays_with_its_variant_and_takes_those_without_state_first() -> None:
+def test_a_worker_stays_with_its_variant_and_takes_those_without_state_first() -> None:
     board = _board()
     found = [_variant(board, 0) for _ in range(15)]
     assert found == [*[MAP] * 2, *[JOIN] * 3, *[WINDOW] * 9, None]
 
 
-def test_lanes_are_at_different_variants_as_long_as_there_are_several() -> None:
+def test_workers_are_at_different_variants_as_long_as_there_are_several() -> None:
     board = _board()
-    assert [_variant(board, lane) for lane in range(3)] == [MAP, JOIN, WINDOW]
-    assert [_variant(board, lane) for lane in range(3)] == [MAP, JOIN, WINDOW]
+    assert [_variant(board, one) for one in range(3)] == [MAP, JOIN, WINDOW]
+    assert [_variant(board, one) for one in range(3)] == [MAP, JOIN, WINDOW]
     assert _variant(board, 0) == JOIN
 
 
 def test_a_variant_that_cannot_be_recorded_is_left_to_another_run() -> None:
     board = _board()
     assert _variant(board, 0) == MAP
-    for _ in range(lanes.MOST_FAILURES):
+    for _ in range(workers.MOST_FAILURES):
         board.failed(MAP.name, "no recording")
     assert board.problems == ["1 cases not played: no recording"]
     assert _variant(board, 0) == JOIN

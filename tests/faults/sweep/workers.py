@@ -1,4 +1,4 @@
-"""Lanes: worker processes side by side, each with a JVM and a cluster, fed with cases.
+"""Worker processes side by side, each with a JVM and a cluster, fed with cases.
 
 A worker plays the cases of one variant after the other. One that has stalled, or that does not
 answer, is replaced.
@@ -19,12 +19,13 @@ from pathlib import Path
 
 from tests.faults.sweep import results
 from tests.faults.sweep.cases import Case
-from tests.faults.sweep.life import SLOWER
-from tests.faults.sweep.scene import SEED
-from tests.faults.sweep.variants import variant_of
-from tests.faults.sweep.verdict import STALLED, unplayed
+from tests.faults.sweep.driver import SLOWER
+from tests.faults.sweep.jobs import variant_of
+from tests.faults.sweep.judging import unplayed
+from tests.faults.sweep.recording import SEED
 from tests.faults.sweep.worker import READY, RECORDED, RESULT
 from tests.support.project import ROOT
+from tests.support.verdict import STALLED
 
 START_SECONDS, RECORD_SECONDS, CASE_SECONDS = 600.0 * SLOWER, 1200.0 * SLOWER, 900.0 * SLOWER
 """So long a worker may take to start, to record, and for a case."""
@@ -36,24 +37,24 @@ MOST_FAILURES = 3
 
 @dataclass
 class Board:
-    """What is left to play, by variant; lanes take from it."""
+    """What is left to play, by variant; workers take from it."""
 
     waiting: dict[str, list[Case]]
     problems: list[str] = field(default_factory=list)
     """Why cases were not played."""
     _at: dict[int, str] = field(default_factory=dict)
-    """The variant that each lane is at."""
+    """The variant that each worker is at."""
     _failures: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, lane: int) -> Case | None:
-        """Return the next case for a lane: of its variant as long as that has some.
+    def take(self, worker: int) -> Case | None:
+        """Return the next case for a worker: of its variant as long as that has some.
 
         Then of one that the fewest others play, and of few cases: a run that is cut off has seen
         most variants. Those with state take three times as long a case, so they come last.
         """
         with self._lock:
-            own = self._at.pop(lane, "")
+            own = self._at.pop(worker, "")
             if not self.waiting.get(own):
                 busy, left = (
                     Counter(self._at.values()),
@@ -65,7 +66,7 @@ class Board:
                     left,
                     key=lambda n: (busy[n], variant_of(n).is_stateful, len(self.waiting[n])),
                 )
-            self._at[lane] = own
+            self._at[worker] = own
             return self.waiting[own].pop(0)
 
     def clear(self) -> None:
@@ -94,18 +95,18 @@ def board_of(cases: Iterable[Case]) -> Board:
 def run(
     board: Board, count: int, folder: Path, told: Callable[[results.Line], None], *words: str
 ) -> None:
-    """Play everything on the board in ``count`` lanes; ``told`` hears of each result, in turn."""
+    """Play everything on the board in ``count`` workers; ``told`` hears of each result, in turn."""
     heard: queue.Queue[results.Line | None] = queue.Queue()
     stop = threading.Event()
 
-    def lane(number: int) -> None:
+    def feed(number: int) -> None:
         try:
             while not stop.is_set() and (case := board.take(number)) is not None:
                 _play(board, case, number, folder, heard.put, stop, words)
         finally:
             heard.put(None)
 
-    threads = [threading.Thread(target=lane, args=(n,), daemon=True) for n in range(count)]
+    threads = [threading.Thread(target=feed, args=(n,), daemon=True) for n in range(count)]
     for thread in threads:
         thread.start()
     try:
@@ -134,7 +135,7 @@ def _play(
     """Let one worker play cases, the ``first`` and others, until it ends or has played enough."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "tests.faults.sweep.worker", str(folder), *words]
-    with (folder / f"lane-{number}.log").open("a") as log:
+    with (folder / f"worker-{number}.log").open("a") as log:
         worker = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
         )

@@ -26,8 +26,8 @@ from collections.abc import Callable
 
 from . import batch, start
 from .cluster import Steps, applied, failed, moved
+from .options import Model
 from .state import GONE, NOBODY, At, Head, State, Step, Write
-from .variants import Model
 
 DO: dict[At, Callable[[Model, State, int], Steps]] = {
     At.IDLE: start.raise_epoch,

@@ -22,7 +22,7 @@ def play(fault: str, *fixes: str) -> list[dict[str, Any]]:
     # SPYT leaves files where its processes are started.
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.support.retries_worker", fault, *fixes],
+            [sys.executable, "-m", "tests.support.task_retries_worker", fault, *fixes],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
             capture_output=True,

@@ -1,4 +1,4 @@
-"""A lane: one minicluster and one JVM, in which cases are played one after the other."""
+"""A lab: one minicluster and one JVM, in which cases are played one after the other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unittest.mock import patch
 from pyspark.sql import SparkSession
 
 from minicluster import testing
-from tests.faults.sweep.variants import Variant
+from tests.faults.variants import Variant
 from tests.support.examples import Example, example, settings_of
 from tests.support.helpers import adopt
 from tests.support.jvm import submit_args
@@ -36,8 +36,8 @@ _OF_LOCAL_CHECKPOINTS = (
 
 
 @dataclass
-class Lane:
-    """What the cases of one lane share."""
+class Lab:
+    """What the cases of one worker share."""
 
     cluster: testing.Running
     spark: SparkSession
@@ -91,7 +91,7 @@ def made_of(variant: Variant) -> Example:
 
 
 @contextmanager
-def opened() -> Iterator[Lane]:
+def opened() -> Iterator[Lab]:
     """Start a minicluster and a JVM for the length of the block."""
     from ytstream.spark import session
 
@@ -111,6 +111,6 @@ def opened() -> Iterator[Lane]:
         # StateStore.stop() holds the lock that maintenance waits for, until it gives up: 300 s.
         spark.conf.set("spark.sql.streaming.stateStore.maintenanceShutdownTimeout", "5s")
         try:
-            yield Lane(cluster, spark, Path(folder), empty)
+            yield Lab(cluster, spark, Path(folder), empty)
         finally:
             spark.stop()

@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from minicluster import testing
 from minicluster.client.operations import Job, Operation
 from minicluster.release import node, publish
 from tests.support import jvm
+from tests.support.waiting import eventually
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
@@ -180,12 +180,7 @@ class Site:
 
     def wait(self, what: str, is_so: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
         """Return what ``is_so`` returns as soon as it is true. Raises NotDoneError."""
-        deadline = time.monotonic() + seconds
-        while not (found := is_so()):
-            if time.monotonic() > deadline:
-                raise NotDoneError(f"{what}: not after {seconds:.0f} s\n{self.said()}")
-            time.sleep(0.3)
-        return found
+        return eventually(is_so, seconds, what=what, said=self.said, error=NotDoneError, pause=0.3)
 
     def wait_drained(self) -> None:
         """Wait until every row is in a batch; a driver that has failed is not waited for."""

@@ -1,4 +1,4 @@
-"""A scene: a variant on a lane, a run of it that was recorded, and the rows that went in.
+"""A recording: a variant in a lab, a run of it with the states that it left, and its rows.
 
 The recording has two lives. The first one starts on an empty checkpoint with three micro-batches
 waiting; the second one is of another process, with one more. The cluster's state after each request
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from minicluster.client import Client, Entry
-from tests.faults.sweep import listing, oracle
-from tests.faults.sweep.lane import PARTITION_ROWS, PARTITIONS, Lane
-from tests.faults.sweep.life import SLOWER, Life, StalledError, unload_states, until
+from tests.faults.sweep import oracle, spyt_control
+from tests.faults.sweep.driver import SLOWER, Driver, StalledError, unload_states, until
+from tests.faults.sweep.lab import PARTITION_ROWS, PARTITIONS, Lab
 from tests.faults.sweep.points import WRITES, Point, classified, places
-from tests.faults.sweep.variants import Variant
+from tests.faults.variants import Variant
 from ytstream.job import JobContext
 from ytstream_tools.demo import crash_scenario
 from ytstream_tools.demo.job_sample import Sample
@@ -39,7 +39,7 @@ _RECORDING_SECONDS = 500.0 * SLOWER
 
 
 @dataclass
-class Recorded:
+class RecordedLife:
     """One life of the recording."""
 
     base: str
@@ -51,29 +51,29 @@ class Recorded:
 
 
 @dataclass
-class Scene:
+class Recording:
     """A variant that is ready to be played."""
 
     variant: Variant
-    lane: Lane
+    lab: Lab
     context: JobContext
     sample: Sample
     folder: Path
-    lives: dict[str, Recorded] = field(default_factory=dict)
-    recoveries: dict[str, Recorded] = field(default_factory=dict)
+    lives: dict[str, RecordedLife] = field(default_factory=dict)
+    recoveries: dict[str, RecordedLife] = field(default_factory=dict)
     """Starts after a kill, for second faults: by the first fault."""
 
     @property
     def control(self) -> Client:
         """The control interface of the cluster."""
-        return self.lane.cluster.client
+        return self.lab.cluster.client
 
     @property
     def points(self) -> list[Point]:
         """The points of all lives."""
         return [point for life in self.lives.values() for point in life.points]
 
-    def life_of(self, point: Point) -> Recorded:
+    def life_of(self, point: Point) -> RecordedLife:
         """Return the life that the point is of."""
         return next(life for life in self.lives.values() if point in life.points)
 
@@ -113,91 +113,100 @@ class Scene:
         before = self.control.clock.now()
         self.control.load(state)
         self.control.clock.advance(max(0.0, before - self.control.clock.now()))
-        unload_states(self.lane.spark)
+        unload_states(self.lab.spark)
 
-    def life(self) -> Life:
+    def driver(self) -> Driver:
         """Return a new driver."""
         if self.variant.is_listing:
-            return listing.ListingLife(self.context, self.lane.spark)
-        return Life(self.context, self.lane.spark)
+            return spyt_control.ListingDriver(self.context, self.lab.spark)
+        return Driver(self.context, self.lab.spark)
 
     def drained(self) -> Callable[[], bool]:
         """Return a function that is true once every row is in a batch."""
         if self.variant.is_listing:
-            return listing.drained(self.context)
+            return spyt_control.drained(self.context)
         return crash_scenario.drained(self.context)
 
-    def state_after(self, life: Recorded, n: int) -> str:
+    def state_after(self, life: RecordedLife, n: int) -> str:
         """Return the newest state of a recorded life that is not after its request ``n``."""
         before = [at for path in life.folder.iterdir() if (at := int(path.stem)) <= n]
         return str(life.folder / f"{max(before)}.state") if before else life.base
 
 
-def recorded(variant: Variant, lane: Lane) -> Scene:
+def recorded(variant: Variant, lab: Lab) -> Recording:
     """Provision a variant, run it, and keep what each request has left."""
-    context, sample = lane.provisioned(variant)
-    folder = lane.folder / variant.name
+    context, sample = lab.provisioned(variant)
+    folder = lab.folder / variant.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    scene = Scene(variant, lane, context, sample, folder)
-    sent = scene.send(0, WAITING)
-    _record(scene, "start", sent, _BATCHES)
-    sent = [*sent, *scene.send(WAITING, MORE)]
-    _record(scene, "restart", sent, ("again",))
-    return scene
+    recording = Recording(variant, lab, context, sample, folder)
+    sent = recording.send(0, WAITING)
+    _record(recording, "start", sent, _BATCHES)
+    sent = [*sent, *recording.send(WAITING, MORE)]
+    _record(recording, "restart", sent, ("again",))
+    return recording
 
 
-def recovery(scene: Scene, name: str, state: str, sent: list[dict[str, Any]]) -> Recorded:
+def recovery(
+    recording: Recording, name: str, state: str, sent: list[dict[str, Any]]
+) -> RecordedLife:
     """Return the recorded life that follows a kill which has left ``state``."""
-    if name not in scene.recoveries:
-        scene.load(state)
-        number = len(scene.recoveries)
-        found = _recorded(scene, f"recovery-{number}", sent, ("next",), start="restart")
-        scene.recoveries[name] = found
-    return scene.recoveries[name]
+    if name not in recording.recoveries:
+        recording.load(state)
+        number = len(recording.recoveries)
+        found = _recorded(recording, f"recovery-{number}", sent, ("next",), start="restart")
+        recording.recoveries[name] = found
+    return recording.recoveries[name]
 
 
-def _record(scene: Scene, name: str, sent: list[dict[str, Any]], batches: Sequence[str]) -> None:
-    """Record a life of the scene."""
+def _record(
+    recording: Recording, name: str, sent: list[dict[str, Any]], batches: Sequence[str]
+) -> None:
+    """Record a life."""
     rowless = "rowless" if name == "start" else "rowless-again"
-    names = [*batches, *([rowless] if scene.variant.is_stateful else [])]
-    scene.lives[name] = _recorded(scene, name, sent, names, start=name)
+    names = [*batches, *([rowless] if recording.variant.is_stateful else [])]
+    recording.lives[name] = _recorded(recording, name, sent, names, start=name)
 
 
 def _recorded(
-    scene: Scene, name: str, sent: list[dict[str, Any]], batches: Sequence[str], *, start: str
-) -> Recorded:
+    recording: Recording,
+    name: str,
+    sent: list[dict[str, Any]],
+    batches: Sequence[str],
+    *,
+    start: str,
+) -> RecordedLife:
     """Start a driver, wait until all is read, end it; keep the state after each request."""
-    control = scene.control
-    base, folder = str(scene.folder / f"{name}.state"), scene.folder / name
+    control = recording.control
+    base, folder = str(recording.folder / f"{name}.state"), recording.folder / name
     folder.mkdir()
     control.save(base)
     control.journal.clear()
     control.record(str(folder), sorted(WRITES))
-    life = scene.life()
+    driver = recording.driver()
     # After some kills the listing does not come to a batch, or ends: its start is recorded.
-    may_fail = scene.variant.is_listing and name.startswith("recovery")
+    may_fail = recording.variant.is_listing and name.startswith("recovery")
     seconds = _LISTING_START_SECONDS if may_fail else _RECORDING_SECONDS
-    life.start()
+    driver.start()
     try:
         with suppress(*[StalledError][: int(may_fail)]):
-            until(lambda: has_begun(control.journal()) or life.is_over, "the start", seconds)
-            is_drained = scene.drained()
-            until(lambda: life.is_over or is_drained(), "the recorded run", seconds)
-        if scene.variant.is_stateful:  # a batch without rows may follow
+            until(lambda: has_begun(control.journal()) or driver.is_over, "the start", seconds)
+            is_drained = recording.drained()
+            until(lambda: driver.is_over or is_drained(), "the recorded run", seconds)
+        if recording.variant.is_stateful:  # a batch without rows may follow
             time.sleep(_ROWLESS_SECONDS)
     finally:
-        life.end()
+        driver.end()
         control.record(None)
-    if life.error is not None and not may_fail:
-        raise life.error
+    if driver.error is not None and not may_fail:
+        raise driver.error
     entries = control.journal()
-    is_listing = scene.variant.is_listing
+    is_listing = recording.variant.is_listing
     names = places(batches, start=start, is_listing=is_listing)
-    points = classified(entries, scene.variant.root, names, is_listing=is_listing)
-    return Recorded(base, sent, folder, points)
+    points = classified(entries, recording.variant.root, names, is_listing=is_listing)
+    return RecordedLife(base, sent, folder, points)
 
 
 def has_begun(entries: Sequence[Entry]) -> bool:
-    """Return whether a batch is under way: only then the scene may look, and is in the journal."""
+    """Return whether a batch is under way: only then its journal tells of one."""
     return any(entry.method == "PullConsumer" for entry in entries)

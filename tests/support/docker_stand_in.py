@@ -1,6 +1,6 @@
 """A `docker` that starts a minicluster for each container: for tests of what calls Docker.
 
-    python tests/support/docker.py WORD...
+    python tests/support/docker_stand_in.py WORD...
 
 The folder DOCKER_STAND_IN holds a file for each container, which is removed with it, and `calls`.
 DOCKER_STAND_IN_FAILS names a command that fails, such as `run`. With DOCKER_STAND_IN_GATE, `run`
