@@ -47,8 +47,8 @@ class Size(NamedTuple):
 
     @property
     def at_once(self) -> int:
-        """Rows of a step."""
-        return self.rows // (HOURS * self.steps)
+        """Rows of a step: as many in each, and not fewer in all."""
+        return -(-self.rows // (HOURS * self.steps))
 
 
 def rows_of(size: Size) -> pd.DataFrame:
@@ -87,16 +87,11 @@ class Requests:
 
     of_tables: list[float] = field(default_factory=list)
     """For each table, on average over those that were sealed together."""
-    over: list[tuple[int, int, int]] = field(default_factory=list)
-    """Batches with more than 8, and 4 for each table that a task has written."""
     batches: Counter[tuple[int, int, int]] = field(default_factory=Counter)
     """Requests of a batch for its pieces, tables that tasks have written, pieces."""
 
     def add_batches(self, entries: Iterable[Entry], staging: str) -> None:
-        for found in _of_batches(entries, staging):
-            self.batches[found] += 1
-            asked, parts, _ = found
-            self.over += [found] * (asked > 8 + 4 * parts)
+        self.batches.update(_of_batches(entries, staging))
 
     def add_tables(self, entries: Iterable[Entry], count: int) -> None:
         asked = [one for one in entries if one.protocol == "http" and one.method not in _PINGS]
@@ -281,13 +276,16 @@ def test_two_days_of_an_archive_are_as_pandas_computes_them(
     assert len(late) > HOURS // 2
 
     requests = played.requests
+    few = sum(n for (asked, _, pieces), n in requests.batches.items() if asked <= 8 + 4 * pieces)
     print(
         f"\n{len(frame)} rows in {took:.0f} s, {len(played.seen)} tables, {len(late)} of late rows",
         f"requests per table: at most {max(requests.of_tables):.1f}",
+        f"{few} of {requests.batches.total()} batches need at most 8 + 4 for each piece",
         "batches by (requests for pieces, tables of tasks, pieces):",
         *(f"  {count} of {found}" for found, count in sorted(requests.batches.items())),
         sep="\n",
     )
     assert max(requests.of_tables) <= 30
     assert requests.batches
-    assert requests.over == []
+    # A piece is made of the tables of the tasks that have rows of it.
+    assert [found for found in requests.batches if found[0] > 8 + 4 * found[1]] == []
