@@ -38,8 +38,9 @@ def main(times: Path, package: str) -> None:
 
     from pyspark import SparkContext
 
+    from ytstream.instance import lock
     from ytstream.query import batch, pipeline, supervisor
-    from ytstream.recovery import lock, start
+    from ytstream.recovery import start
 
     def timed(owner: Any, name: str, part: str) -> None:
         setattr(owner, name, _timed(getattr(owner, name), times, part))

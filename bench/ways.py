@@ -25,10 +25,10 @@ from bench.cases import LISTING, NOOP, Case, Size
 from tests.support import spyt_example
 from tests.support.job_thread import JobThread
 from tests.support.waiting import eventually
+from ytstream.instance.lock import alone
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
 from ytstream.query import supervisor
-from ytstream.recovery.lock import alone
 from ytstream.settings import spark_conf
 from ytstream.spark import session
 

@@ -26,7 +26,7 @@ from tests.journeys.live_job import Live, live
 from tests.support.jvm import submit_args
 from tools.example import ROOT
 from tools.picture import FONTS
-from ytstream.recovery.lock import LOCK_SECONDS
+from ytstream.instance.lock import LOCK_SECONDS
 from ytstream_tools.report import html_page
 from ytstream_tools.status import job_status, status_text
 from ytstream_tools.status import status_watch as watched

@@ -25,8 +25,8 @@ from tests.support.promtool import Series, fires
 from ytstream.cluster.client import connect
 from ytstream.errors import JobError
 from ytstream.job import JobContext
-from ytstream.recovery import completeness
-from ytstream.recovery.completeness import COMPLETE_UNTIL
+from ytstream.sealing import completeness
+from ytstream.sealing.completeness import COMPLETE_UNTIL
 from ytstream_tools.demo.job_process import environment
 from ytstream_tools.status import alert_rules
 

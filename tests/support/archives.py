@@ -13,12 +13,12 @@ from ytstream.cluster.client import connect
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import archive_rows, ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head
-from ytstream.recovery import archive_tables, completeness
-from ytstream.recovery.archive_tables import PERIOD_SECONDS, ArchiveTables, piece_name
 from ytstream.recovery.epoch import Epoch
 from ytstream.schema.columns import REJECTED_COLUMNS
 from ytstream.schema.periods import Archive, Piece, Staged, group_of
 from ytstream.schema.table_schema import table_schema
+from ytstream.sealing import archive_tables, completeness
+from ytstream.sealing.archive_tables import PERIOD_SECONDS, ArchiveTables, piece_name
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 ME = "this process"

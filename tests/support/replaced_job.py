@@ -11,12 +11,12 @@ import time
 from dataclasses import replace
 
 from ytstream.cluster.client import client_of
+from ytstream.instance import lock as locking
+from ytstream.instance.lock import InstanceLock
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.positions import read_head
-from ytstream.recovery import lock as locking
 from ytstream.recovery.epoch import this_process
-from ytstream.recovery.lock import InstanceLock
 
 
 def main(proxy: str, path: str, consumer: str, what: str) -> None:

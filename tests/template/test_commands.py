@@ -76,7 +76,7 @@ RAN = {
     "::test_the_command_says_by_its_exit_code_whether_outputs_are_equal",
     r"(PYTHONPATH=src:\. )?python -m <package> capture .*": f"{TOOLS}/replay/test_batch_capture.py"
     "::test_the_command_saves_a_batch",
-    r"python -m <package> complete-until .*": f"{YTSTREAM}/recovery/test_completeness.py"
+    r"python -m <package> complete-until .*": f"{YTSTREAM}/sealing/test_completeness.py"
     "::test_the_command_prints_it_and_nothing_else",
     r"python -m <package> metrics .*": f"{TOOLS}/status/test_prometheus.py"
     "::test_metrics_once_prints_and_ends",

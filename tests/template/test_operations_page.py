@@ -78,7 +78,7 @@ ELSEWHERE = {
     "make submit": "tests/faults/operations/test_operations.py",
     "make submit REPLACE=1": f"{TOOLS}/submitting/test_replacement.py",
     "make submit REPLACE=1 FORCE=1": f"{TOOLS}/submitting/test_replacement.py",
-    f"python -m {PACKAGE} complete-until": "packages/ytstream/tests/recovery/test_completeness.py",
+    f"python -m {PACKAGE} complete-until": "packages/ytstream/tests/sealing/test_completeness.py",
     f"python -m {PACKAGE} rehearse": f"{TOOLS}/replay/test_rehearsal.py",
     f"python -m {PACKAGE} capture failed": f"{TOOLS}/replay/test_batch_capture.py",
     "make replay-rejected": "packages/ytstream/tests/rejected/test_rejected_rows.py",

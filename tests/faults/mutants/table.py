@@ -603,10 +603,10 @@ TOTALS: Sequence[Mutant] = (
 )
 """What keeps totals in a table exact (`aggregate=` in tables.py)."""
 
-_SEALING = f"{_RUNTIME}/recovery/archive_tables.py"
+_SEALING = f"{_RUNTIME}/sealing/archive_tables.py"
 _PIECES = f"{_RUNTIME}/recovery/archive_pieces.py"
 _PERIODS = f"{_RUNTIME}/schema/periods.py"
-_ARCHIVES = f"{_RECOVERY}/test_archive_tables.py"
+_ARCHIVES = f"{_TESTS}/sealing/test_archive_tables.py"
 ARCHIVES: Sequence[Mutant] = (
     _mutant(
         "a table is made while a batch may still add to it",
@@ -670,11 +670,11 @@ ARCHIVES: Sequence[Mutant] = (
     _mutant(
         "a watermark closes periods by arrival",
         Edit(
-            f"{_RUNTIME}/recovery/completeness.py",
+            f"{_RUNTIME}/sealing/completeness.py",
             "is_watermark = has_watermark(job) and not as_written",
             "is_watermark = has_watermark(job)",
         ),
-        f"{_RECOVERY}/test_completeness.py"
+        f"{_TESTS}/sealing/test_completeness.py"
         "::test_a_job_with_state_has_a_watermark_under_a_name_of_its_own",
     ),
 )

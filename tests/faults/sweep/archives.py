@@ -30,12 +30,12 @@ from tests.faults.sweep.recording import Recording
 from tests.faults.variants import Variant
 from tests.support.static_outputs import static
 from ytstream import Hourly, days, minutes
+from ytstream.instance.lock import alone
 from ytstream.job import JobContext
 from ytstream.ledger import archive_rows
-from ytstream.recovery import archive_tables, completeness
-from ytstream.recovery.archive_tables import SEALED
-from ytstream.recovery.lock import alone
 from ytstream.schema.periods import begin_of, named
+from ytstream.sealing import archive_tables, completeness
+from ytstream.sealing.archive_tables import SEALED
 from ytstream.settings.job_settings import OWN, SPYT
 
 VARIANTS = tuple(

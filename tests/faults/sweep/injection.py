@@ -17,7 +17,7 @@ from tests.faults.sweep.points import Point, is_border, named
 from tests.faults.sweep.recording import RecordedLife, recovery
 from tests.support import server_errors
 from tests.support.remounts import Change, nothing, one_more_column, one_more_tablet, remount
-from ytstream.recovery.lock import LOCK_SECONDS
+from ytstream.instance.lock import LOCK_SECONDS
 
 _TRANSACTION_SECONDS = 310
 """The longest life of a transaction: SPYT's."""

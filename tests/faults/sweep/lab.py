@@ -22,7 +22,7 @@ from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
-from ytstream.recovery import completeness
+from ytstream.sealing import completeness
 from ytstream_tools.demo.demo_tables import fill_reference
 from ytstream_tools.demo.job_sample import Sample
 

@@ -24,8 +24,8 @@ from tests.support.jvm import submit_args
 from tests.support.project import ROOT
 from ytstream import log
 from ytstream.errors import JobError, RestartableError
+from ytstream.instance.lock import LOCK_SECONDS, alone
 from ytstream.query import supervisor
-from ytstream.recovery.lock import LOCK_SECONDS, alone
 from ytstream.spark.jvm_process import explained_jvm, leave_if_hung
 from ytstream_tools.demo.job_process import running
 

@@ -22,11 +22,11 @@ from tests.support.verdict import Verdict
 from tests.support.waiting import eventually
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
+from ytstream.instance.lock import LOCK_SECONDS
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
 from ytstream.recovery import staging
-from ytstream.recovery.lock import LOCK_SECONDS
 from ytstream.settings.job_settings import load
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.crash_scenario import drained

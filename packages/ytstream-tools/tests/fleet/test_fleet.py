@@ -30,6 +30,8 @@ from ytstream.cluster import operation
 from ytstream.cluster.client import client_of, connect
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
+from ytstream.instance.lock import InstanceLock
+from ytstream.instance.stop_request import tell_end
 from ytstream.job import JobContext
 from ytstream.ledger import archive_rows
 from ytstream.ledger.archive_rows import ArchiveState
@@ -37,8 +39,6 @@ from ytstream.ledger.ledger_rows import Head, head_row, microseconds
 from ytstream.provisioning import job_objects
 from ytstream.recovery import job_ownership, job_record
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.lock import InstanceLock
-from ytstream.recovery.stop_request import tell_end
 from ytstream_tools import __main__ as light
 from ytstream_tools.fleet import discovery, fleet_watch, reading, shown
 from ytstream_tools.fleet.reading import FleetJob, JobState

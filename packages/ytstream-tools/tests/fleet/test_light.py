@@ -20,13 +20,13 @@ from tests.support.project import ROOT
 from tests.support.status_steps import head_of_batch, send, write_batches, write_rows
 from tests.support.without_spark import WITHOUT_SPARK
 from ytstream.cluster.client import Client
+from ytstream.instance.lock import InstanceLock
+from ytstream.instance.stop_request import tell_end
 from ytstream.job import LIGHT, JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import head_row
 from ytstream.recovery import job_record
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.lock import InstanceLock
-from ytstream.recovery.stop_request import tell_end
 from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools import __main__ as light
 

@@ -19,7 +19,7 @@ from tests.support.server_errors import UNAVAILABLE_BY_HTTP
 from ytstream.cluster import built_reference
 from ytstream.cluster.client import connect
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.recovery.lock import held
+from ytstream.instance.lock import held
 from ytstream_tools.reference import building
 from ytstream_tools.reference.building import Wanted, build, rehearse
 from ytstream_tools.reference.places import KEEP_SECONDS, folder_of

@@ -24,8 +24,8 @@ from tests.support.server_errors import denied
 from tests.support.status_steps import invoke, send
 from ytstream.cluster.operation import Operation
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import stop_request
 from ytstream.job import JobContext
-from ytstream.recovery import stop_request
 from ytstream.version import version_of
 from ytstream_tools.commands import capture as capture_command
 from ytstream_tools.demo.job_process import JobProcess, run_command

@@ -11,9 +11,9 @@ import pytest
 from tests.support.examples import TOTALS
 from tests.support.helpers import ContextOf, refusal
 from ytstream.commands import rewind
+from ytstream.instance.lock import InstanceLock
 from ytstream.job import JobContext
 from ytstream.recovery import repositioning
-from ytstream.recovery.lock import InstanceLock
 from ytstream.schema.columns import Column
 from ytstream.spark import session
 from ytstream_tools.commands import replay_rejected

@@ -24,10 +24,10 @@ from tests.support.server_errors import TOKEN_BY_HTTP
 from tests.support.status_steps import head_of_batch, send, write_rows
 from ytstream import Hourly, cli
 from ytstream.cluster.account_usage import ResourceUsage
+from ytstream.instance.lock import InstanceLock
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, StoreFigures, batch_row, head_row
-from ytstream.recovery.lock import InstanceLock
 from ytstream_tools.status import alert_rules, job_status, prometheus
 from ytstream_tools.status.job_status import JobStatus
 

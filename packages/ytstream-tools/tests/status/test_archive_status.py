@@ -12,8 +12,8 @@ from tests.support.archives import COLUMNS, DAY, HOUR, Driver, declared
 from tests.support.helpers import ContextOf, refusal
 from ytstream import Hourly, minutes
 from ytstream.provisioning import job_objects
-from ytstream.recovery import completeness
 from ytstream.schema.periods import moment
+from ytstream.sealing import completeness
 from ytstream_tools.status import archive_status, sealing
 from ytstream_tools.status.alert_rules import alerts
 from ytstream_tools.status.prometheus import _of_archive

@@ -39,6 +39,8 @@ from tests.support.status_steps import (
 from ytstream import cli
 from ytstream.cluster.operation import Operation
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance.lock import InstanceLock
+from ytstream.instance.stop_request import tell_end
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows
 from ytstream.ledger.ledger_rows import (
@@ -50,8 +52,6 @@ from ytstream.ledger.ledger_rows import (
     head_row,
 )
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.lock import InstanceLock
-from ytstream.recovery.stop_request import tell_end
 from ytstream.text_table import duration
 from ytstream_tools.commands import replay_rejected
 from ytstream_tools.status import (

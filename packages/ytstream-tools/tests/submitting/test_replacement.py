@@ -23,11 +23,12 @@ from tests.support.simulated_driver import offsets_text, write
 from ytstream.cluster import operation
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import stop_request
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import Head, head_row
 from ytstream.provisioning import job_objects
-from ytstream.recovery import job_ownership, stop_request
+from ytstream.recovery import job_ownership
 from ytstream.version import version_of
 from ytstream_tools.status import job_status, status_json, status_text
 from ytstream_tools.submitting import (
@@ -396,7 +397,7 @@ def test_a_former_version_whose_files_are_gone_is_not_stopped(site: Site) -> Non
 
 @pytest.mark.journey
 def test_a_process_that_no_operation_runs_is_not_replaced(site: Site) -> None:
-    from ytstream.recovery.lock import InstanceLock
+    from ytstream.instance.lock import InstanceLock
 
     lock = InstanceLock(site.context.client, site.context.settings.consumer)
     lock.acquire(print)

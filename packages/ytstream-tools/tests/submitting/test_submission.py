@@ -43,12 +43,12 @@ from ytstream.cluster import abort_own_operation, operation
 from ytstream.cluster.client import connect, explained
 from ytstream.errors import JobError, SupersededError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import stop_request
+from ytstream.instance.lock import InstanceLock
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import Head
 from ytstream.provisioning import permissions
-from ytstream.recovery import stop_request
-from ytstream.recovery.lock import InstanceLock
 from ytstream.settings import toml_file
 from ytstream.settings.resources import sizes_of
 from ytstream.settings.submit_section import SubmitSection

@@ -25,13 +25,13 @@ from ytstream.cluster import built_reference, operation
 from ytstream.cluster.client import connect
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
+from ytstream.instance.lock import InstanceLock
+from ytstream.instance.stop_request import tell_end
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, Totals, batch_row, head_row
 from ytstream.provisioning import job_objects, permissions
 from ytstream.recovery import job_ownership
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.lock import InstanceLock
-from ytstream.recovery.stop_request import tell_end
 from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools.why import causes, facts, report
 
@@ -227,7 +227,7 @@ def _dead_lock(job: Job) -> None:
     code = f"""
 import os, signal
 from ytstream.cluster.client import client_of
-from ytstream.recovery.lock import InstanceLock
+from ytstream.instance.lock import InstanceLock
 lock = InstanceLock(client_of({settings.proxy!r}, "x", patient=True), {settings.consumer!r})
 lock.acquire(print)
 os.kill(os.getpid(), signal.SIGKILL)

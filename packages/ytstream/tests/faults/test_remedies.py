@@ -24,12 +24,13 @@ from tests.support.verdict import EXACT, Verdict
 from tests.support.waiting import eventually
 from ytstream.cluster.client import connect
 from ytstream.errors import SupersededError
+from ytstream.instance import lock as locking
+from ytstream.instance import stop_request
+from ytstream.instance.lock import alone
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
-from ytstream.recovery import lock as locking
-from ytstream.recovery import migration, stop_request
+from ytstream.recovery import migration
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.lock import alone
 from ytstream.settings.job_settings import late_rows_of
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session

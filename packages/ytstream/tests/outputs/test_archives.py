@@ -25,8 +25,8 @@ from ytstream.ledger import archive_rows, batch_commit
 from ytstream.outputs import archives
 from ytstream.provisioning import job_objects
 from ytstream.query import pipeline
-from ytstream.recovery.archive_tables import PERIOD_SECONDS
 from ytstream.recovery.epoch import Epoch
+from ytstream.sealing.archive_tables import PERIOD_SECONDS
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.replay import rejected_replay
 from ytstream_tools.testing.job_stream import Stream, wait

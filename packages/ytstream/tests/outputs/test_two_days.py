@@ -21,11 +21,11 @@ from minicluster.testing import Running
 from tests.support.examples import example
 from tests.support.helpers import ContextOf, adopt
 from ytstream import REJECTED, Column, Hourly, days, minutes
+from ytstream.instance.lock import alone, own_transaction
 from ytstream.ledger.positions import read_head
 from ytstream.provisioning import job_objects
-from ytstream.recovery.completeness import COMPLETE_UNTIL
-from ytstream.recovery.lock import alone, own_transaction
 from ytstream.schema.periods import begin_of, named
+from ytstream.sealing.completeness import COMPLETE_UNTIL
 from ytstream_tools.testing.job_stream import Stream, settle, wait
 
 HOUR, DAY = 3_600, 24 * 3_600

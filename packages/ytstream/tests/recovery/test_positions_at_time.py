@@ -28,14 +28,14 @@ from tests.support.status_steps import invoke, send, without_times
 from ytstream import cli
 from ytstream.commands.registry import registry
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance.lock import InstanceLock
+from ytstream.instance.stop_request import stop, tell_end
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import Move
 from ytstream.recovery import positions_at_time
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.lock import InstanceLock
 from ytstream.recovery.repositioning import rehearse_rewind
-from ytstream.recovery.stop_request import stop, tell_end
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.submitting import draining
 

@@ -20,11 +20,12 @@ from tests.support.ledger_steps import minutes, read_to, write_ledger
 from tests.support.status_steps import send, without_times
 from ytstream.cluster.client import Client
 from ytstream.connector.tablet_transactions import Tablets
+from ytstream.instance import stop_request
+from ytstream.instance.lock import InstanceLock
 from ytstream.job import JobContext
 from ytstream.ledger import positions
-from ytstream.recovery import positions_at_time, stop_request
+from ytstream.recovery import positions_at_time
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.lock import InstanceLock
 from ytstream.recovery.repositioning import rewind
 from ytstream_tools.submitting import draining
 

@@ -28,13 +28,13 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
 from ytstream.recovery import staging
-from ytstream.recovery.archive_tables import piece_name
 from ytstream.recovery.epoch import raise_epoch
 from ytstream.recovery.migration import rehearse_migrate
 from ytstream.recovery.repositioning import rehearse_rewind
 from ytstream.recovery.staging import StagedTable
 from ytstream.recovery.start import preview
 from ytstream.schema.periods import group_of, named
+from ytstream.sealing.archive_tables import piece_name
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 

@@ -25,10 +25,10 @@ from tests.support.verdict import EXACT
 from tests.support.waiting import eventually
 from ytstream.commands import run as run_command
 from ytstream.errors import JobError
+from ytstream.instance import stop_request
+from ytstream.instance.lock import InstanceLock
 from ytstream.job import JobContext
 from ytstream.query import supervisor
-from ytstream.recovery import stop_request
-from ytstream.recovery.lock import InstanceLock
 from ytstream.settings import spark_conf
 from ytstream.spark import jvm_process, session
 from ytstream_tools.demo.crash_scenario import drained

@@ -5,7 +5,7 @@ import sys
 
 from ytstream.commands.command import Command, RequiredTables
 from ytstream.job import JobContext
-from ytstream.recovery import completeness
+from ytstream.sealing import completeness
 
 
 def _run(context: JobContext, _: argparse.Namespace) -> None:

@@ -13,11 +13,11 @@ from ytstream.cluster.client import connect
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
+from ytstream.instance.lock import LOCK_SECONDS
 from ytstream.job import Job, JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.positions import read_head
 from ytstream.provisioning import job_objects
-from ytstream.recovery.lock import LOCK_SECONDS
 from ytstream.settings.job_settings import load
 from ytstream.text_table import counted
 

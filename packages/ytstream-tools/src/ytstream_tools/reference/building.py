@@ -26,11 +26,11 @@ from ytstream.cluster.client import Client, connect, facts, first_line
 from ytstream.cluster.timestamps import unix_seconds
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import lock
+from ytstream.instance.lock import Holder
 from ytstream.job import JobContext
 from ytstream.provisioning import permissions
 from ytstream.provisioning.permissions import Permission
-from ytstream.recovery import lock
-from ytstream.recovery.lock import Holder
 from ytstream.settings.addresses import is_path
 from ytstream.settings.job_settings import Settings
 from ytstream.text_table import counted

@@ -26,10 +26,10 @@ from ytstream.ledger.archive_rows import ArchiveState
 from ytstream.ledger.ledger_rows import BatchRow
 from ytstream.outputs.archives import REASONS, Archives, Skipped
 from ytstream.outputs.output_frames import Frames
-from ytstream.recovery.archive_tables import ArchiveTables, shape_of
 from ytstream.recovery.epoch import Epoch
 from ytstream.rejected.outside_periods import reason_of
 from ytstream.schema.periods import REJECT
+from ytstream.sealing.archive_tables import ArchiveTables, shape_of
 
 
 def verify_job(job: Job) -> None:

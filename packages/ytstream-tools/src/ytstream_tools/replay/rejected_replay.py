@@ -31,13 +31,13 @@ from ytstream.connector.spyt import inside
 from ytstream.connector.tablet_transactions import Tablets, Transaction
 from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance.lock import InstanceLock, alone, without_replays
 from ytstream.job import REJECTED, Job, JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.outputs.output_frames import computed
 from ytstream.outputs.row_json import is_inexact
 from ytstream.outputs.sink import write_outputs
 from ytstream.query.pipeline import Flow
-from ytstream.recovery.lock import InstanceLock, alone, without_replays
 from ytstream.rejected import tagging
 from ytstream.schema.columns import key_of
 from ytstream.spark.source import INNER_POSITION

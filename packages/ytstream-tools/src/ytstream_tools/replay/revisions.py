@@ -15,8 +15,8 @@ from yt.common import YtError
 
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import stop_request
 from ytstream.job import JobContext
-from ytstream.recovery import stop_request
 from ytstream.settings import environment
 
 from ..submitting.version_history import StartState, VersionHistory

@@ -12,10 +12,10 @@ from itertools import pairwise
 from ytstream.cluster.client import Client
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import stop_request
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head
-from ytstream.recovery import stop_request
 
 from ..status import job_status
 from ..status.job_status import FinishedBatch

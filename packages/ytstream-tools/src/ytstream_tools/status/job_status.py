@@ -13,15 +13,17 @@ from ytstream.cluster.account_usage import ResourceUsage
 from ytstream.cluster.client import cluster_name, facts
 from ytstream.cluster.operation import Operation, Run
 from ytstream.cluster.timestamps import unix_seconds
+from ytstream.instance import stop_request
+from ytstream.instance.lock import InstanceLock
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.batch_history import LedgerRow
 from ytstream.ledger.ledger_rows import BatchTimes, Head, KeyChanges, LookedUp, StoreFigures
 from ytstream.ledger.offsets import Queue
 from ytstream.provisioning import retention
-from ytstream.recovery import completeness, spark_logs, staging, stop_request
+from ytstream.recovery import spark_logs, staging
 from ytstream.recovery.checkpoint_repair import path_of
-from ytstream.recovery.lock import InstanceLock
+from ytstream.sealing import completeness
 
 from ..submitting import version_history
 from ..submitting.version_history import DeployedVersion

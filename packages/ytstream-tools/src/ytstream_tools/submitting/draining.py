@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import stop_request
+from ytstream.instance.lock import InstanceLock
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.offsets import Queue
-from ytstream.recovery import stop_request
-from ytstream.recovery.lock import InstanceLock
 from ytstream.text_table import counted
 
 _POLL_SECONDS = 1.0

@@ -12,10 +12,10 @@ from ytstream.cluster.client import Client, first_line
 from ytstream.cluster.operation import Operation
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance.stop_request import end_of
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.positions import read_head
-from ytstream.recovery.stop_request import end_of
 
 _POLL_SECONDS = 2.0
 _NO_JAVA = re.compile(r"exited with code 127\b|bin/java: No such file")

@@ -14,9 +14,9 @@ from ytstream.connector.java_home import require_java
 from ytstream.declaration.archive import verify_data_files, verify_imports
 from ytstream.errors import JobError, OutageError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance.lock import InstanceLock
 from ytstream.ledger.positions import owner_of, read_head
 from ytstream.provisioning import cluster_spark, job_objects
-from ytstream.recovery.lock import InstanceLock
 from ytstream.settings.addresses import is_loopback
 from ytstream.settings.spark_conf import SPYT_CONF, SPYT_RELEASES
 

@@ -16,11 +16,11 @@ from ytstream.cluster import operation
 from ytstream.cluster.operation import Operation
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import stop_request
+from ytstream.instance.lock import alone
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.positions import read_head
-from ytstream.recovery import stop_request
-from ytstream.recovery.lock import alone
 
 from . import launch_plan, submission
 from . import rollback as bringing_back

@@ -12,8 +12,8 @@ from datetime import datetime
 from ytstream.cluster import mounting
 from ytstream.cluster.operation import DRIVER, EXECUTOR
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance.lock import PING_SECONDS
 from ytstream.job import REJECTED
-from ytstream.recovery.lock import PING_SECONDS
 from ytstream.text_table import counted, duration
 
 from ..status.alert_limits import (

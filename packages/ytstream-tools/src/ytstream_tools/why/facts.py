@@ -23,13 +23,13 @@ from ytstream.cluster.operation import DRIVER, EXECUTOR, Operation
 from ytstream.cluster.timestamps import unix_seconds
 from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import stop_request
+from ytstream.instance.lock import InstanceLock
+from ytstream.instance.process_identity import is_dead
 from ytstream.job import REJECTED, JobContext
 from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.positions import MARKER
 from ytstream.provisioning import permissions
-from ytstream.recovery import stop_request
-from ytstream.recovery.lock import InstanceLock
-from ytstream.recovery.process_identity import is_dead
 from ytstream.settings.job_settings import Settings
 from ytstream.version import __version__
 

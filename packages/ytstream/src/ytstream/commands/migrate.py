@@ -2,9 +2,9 @@
 
 import argparse
 
+from ..instance.lock import alone
 from ..job import JobContext
 from ..recovery import migration
-from ..recovery.lock import alone
 from .command import Command, RequiredTables
 
 

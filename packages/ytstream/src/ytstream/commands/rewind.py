@@ -2,9 +2,9 @@
 
 import argparse
 
+from ..instance.lock import alone, without_replays
 from ..job import JobContext
 from ..recovery import emptied_totals, positions_at_time, repositioning
-from ..recovery.lock import alone, without_replays
 from .command import Command
 
 

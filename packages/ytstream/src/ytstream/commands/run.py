@@ -4,9 +4,9 @@ import argparse
 import os
 from contextlib import ExitStack
 
+from ..instance.lock import alone
 from ..job import JobContext
 from ..recovery import start
-from ..recovery.lock import alone
 from .command import Command
 
 

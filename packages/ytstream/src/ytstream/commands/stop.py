@@ -4,9 +4,9 @@ import argparse
 
 from yt.common import YtError
 
+from ..instance import stop_request
 from ..job import JobContext
 from ..provisioning import job_objects
-from ..recovery import stop_request
 from .command import Command, RequiredTables
 
 

@@ -2,7 +2,7 @@
 
 All pieces of a batch are made under one master transaction, which commits before the batch's row of
 the ledger names them. The next start removes those of a batch that has not happened. The thread of
-the supervisor makes tables of them: recovery/archive_tables.py.
+the supervisor makes tables of them: sealing/archive_tables.py.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger.archive_rows import ArchiveState
-from ..recovery import archive_tables
-from ..recovery.archive_tables import ArchiveTables
 from ..schema.periods import REJECT, Archive, Piece, Staged, group_of
+from ..sealing import archive_tables
+from ..sealing.archive_tables import ArchiveTables
 from ..spark.source import ARRIVED
 from .output_frames import Frames
 

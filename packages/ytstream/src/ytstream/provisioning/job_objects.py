@@ -21,7 +21,7 @@ from ..job import REJECTED, JobContext
 from ..ledger import ledger_rows
 from ..ledger.positions import MARKER
 from ..ledger.row_timestamps import TIMESTAMP
-from ..recovery import completeness, output_ownership
+from ..recovery import output_ownership
 from ..schema.changes import deleted_columns, deleted_path
 from ..schema.columns import Column, key_of
 from ..schema.table_schema import (
@@ -31,6 +31,7 @@ from ..schema.table_schema import (
     split_by_position,
     table_schema,
 )
+from ..sealing import completeness
 from ..settings.job_settings import Settings, late_rows_of, one_tablet_of
 from ..text_table import counted, table
 from . import references

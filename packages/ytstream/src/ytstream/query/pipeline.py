@@ -27,12 +27,12 @@ from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_colum
 from ..outputs.sink import observed_writes, verify_sink
 from ..outputs.static_outputs import StaticTables
 from ..outputs.tablet_overflow import TabletOverflow
-from ..recovery.archive_tables import ArchiveTables, Lock
 from ..recovery.checkpoint_repair import path_of
 from ..recovery.epoch import Epoch, committed
 from ..rejected import tagging
 from ..schema.changes import Newest
 from ..schema.periods import REJECT
+from ..sealing.archive_tables import ArchiveTables, Lock
 from ..settings import spark_conf
 from ..spark.local_checkpoint import explained_space, made_folder
 from ..spark.source import events

@@ -33,6 +33,8 @@ from ..errors import (
     code_of,
 )
 from ..errors.error_codes import ErrorCode
+from ..instance.lock import own_transaction
+from ..instance.stop_request import FAILED_PREFIX, tell_end
 from ..job import Job, JobContext
 from ..ledger import batch_history
 from ..ledger.ledger_rows import Head, limit_of
@@ -43,10 +45,8 @@ from ..outputs.tablet_overflow import TabletOverflow, judged, overflow_of
 from ..provisioning import job_objects
 from ..provisioning.capacity import CapacityCheck
 from ..recovery import start, state_check
-from ..recovery.completeness import CompletenessWriter
 from ..recovery.epoch import Epoch
-from ..recovery.lock import own_transaction
-from ..recovery.stop_request import FAILED_PREFIX, tell_end
+from ..sealing.completeness import CompletenessWriter
 from ..spark.local_checkpoint import explained_space
 from ..spark.session import STARTING, close, open_session
 from ..spark.spark_errors import cause, explained_spark

@@ -36,8 +36,8 @@ from ytstream.ledger import positions
 from ytstream.ledger.offsets import Queue
 from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner
-from ytstream.recovery import completeness
-from ytstream.recovery.completeness import (
+from ytstream.sealing import completeness
+from ytstream.sealing.completeness import (
     COMPLETE_UNTIL,
     MARGIN,
     WATERMARK,

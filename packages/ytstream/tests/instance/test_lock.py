@@ -15,10 +15,10 @@ from tests.support.helpers import (
     refusal_code,
 )
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import lock as locking
+from ytstream.instance import process_identity
+from ytstream.instance.lock import InstanceLock, alone
 from ytstream.job import JobContext
-from ytstream.recovery import lock as locking
-from ytstream.recovery import process_identity
-from ytstream.recovery.lock import InstanceLock, alone
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_the_lock_of_a_process_that_died_here_is_taken_at_once(
 @pytest.fixture
 def dead() -> str:
     """Name a process of this machine that was killed."""
-    words = "import time; from ytstream.recovery.process_identity import this_one"
+    words = "import time; from ytstream.instance.process_identity import this_one"
     with subprocess.Popen(
         [sys.executable, "-c", f"{words}; print(this_one(), flush=True); time.sleep(60)"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

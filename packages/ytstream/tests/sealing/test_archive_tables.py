@@ -20,10 +20,10 @@ from ytstream.ledger import archive_rows
 from ytstream.ledger.archive_rows import SEALED as DONE
 from ytstream.ledger.ledger_rows import BatchRow
 from ytstream.provisioning import job_objects
-from ytstream.recovery import completeness
-from ytstream.recovery.archive_rewrites import REWRITTEN
-from ytstream.recovery.archive_tables import SEALED
 from ytstream.schema.periods import group_of, named
+from ytstream.sealing import completeness
+from ytstream.sealing.archive_rewrites import REWRITTEN
+from ytstream.sealing.archive_tables import SEALED
 
 DAYLONG = 24 * HOUR
 

@@ -26,16 +26,17 @@ from ytstream.cluster.client import connect
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import FullAccountError, OutageError
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance import lock as locking
+from ytstream.instance import stop_request
+from ytstream.instance.lock import InstanceLock, alone
 from ytstream.job import JobContext
 from ytstream.ledger.positions import read_head
 from ytstream.query import supervisor
 from ytstream.query.outage_log import OutageLog
 from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner, supervise
-from ytstream.recovery import lock as locking
-from ytstream.recovery import start, stop_request
+from ytstream.recovery import start
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.lock import InstanceLock, alone
 
 pytestmark = pytest.mark.spark  # a JVM, without Spark
 

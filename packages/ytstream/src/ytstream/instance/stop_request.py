@@ -20,7 +20,7 @@ from ..job import JobContext
 from ..ledger import ledger_rows
 from ..ledger.ledger_rows import End
 from ..ledger.positions import owner_of, read_head
-from .epoch import Epoch
+from ..recovery.epoch import Epoch
 from .lock import InstanceLock
 
 _POLL_SECONDS = 0.5

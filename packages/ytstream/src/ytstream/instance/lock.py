@@ -18,7 +18,7 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..log import warn
-from .epoch import this_process
+from ..recovery.epoch import this_process
 from .process_identity import is_dead, this_one
 
 LOCK_SECONDS = 30.0

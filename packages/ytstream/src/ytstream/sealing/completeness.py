@@ -23,9 +23,9 @@ from ..ledger import positions
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
 from ..ledger.row_timestamps import TIMESTAMP, row_timestamps
+from ..recovery import spark_logs, staging
+from ..recovery.checkpoint_repair import path_of
 from ..schema.periods import Archive
-from . import spark_logs, staging
-from .checkpoint_repair import path_of
 
 COMPLETE_UNTIL, WATERMARK = "ytstream_complete_until", "ytstream_watermark"
 """The attributes of an output: of kinds without state, and of those with it."""

@@ -1,0 +1,1 @@
+"""Tables of periods, made once a period is complete, and until when outputs are complete."""
