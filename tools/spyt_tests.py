@@ -58,7 +58,8 @@ def run_file(checkout: Path, name: str) -> Answers:
     homes = sparks(name)
     with (
         tempfile.TemporaryDirectory() as folder,
-        testing.start(operations=True, spark_homes=homes) as cluster,
+        # The nodes of their image have pyarrow (e2e-test/yt_local/Dockerfile), as we have.
+        testing.start(operations=True, spark_homes=homes, node_python=sys.executable) as cluster,
     ):
         report = Path(folder, "report.xml")
         log = WORK / f"{name}.log"
