@@ -84,6 +84,8 @@ Piece = tuple[list[bytes], tuple[tuple[int, int], ...]]
 
 
 def _piece(source: Table, schema: TableSchema, names: list[str]) -> Piece:
+    if source.schema == schema and source.static_names == names:  # checked when it was written
+        return source.static_rows, source.static_chunks
     rows = renamed(static.columns_of(source), source.static_rows, schema, names)
     return rows, source.static_chunks
 
