@@ -105,9 +105,10 @@ def test_a_folder_that_is_removed_under_its_query_costs_a_start(
     stream.send(200)
     with supervised(stream) as wait:
         wait(drained(stream.context))
-        (folder,) = tmp_path.iterdir()
+        # In the first test of a process, the compiled connector has a folder as well.
+        (folder,) = tmp_path.glob("ytstream-checkpoint-*")
         shutil.rmtree(folder)
         stream.send(200)
         wait(drained(stream.context))
-    assert not [*tmp_path.iterdir()]
+    assert not [*tmp_path.glob("ytstream-checkpoint-*")]
     assert stream.is_exact()
