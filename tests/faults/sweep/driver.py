@@ -27,7 +27,7 @@ time is so much longer."""
 PATIENCE = 180.0 * SLOWER
 """Rows that are in no batch after so long are stalled: those of a job and of the listing alike."""
 LOOK_SECONDS = 0.75
-"""Between two looks at the ledger and the queues, each of which costs as much as a small batch."""
+"""Between two checks of the ledger and the queues. A check costs as much as a small batch."""
 
 
 class StalledError(Exception):

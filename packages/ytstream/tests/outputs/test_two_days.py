@@ -1,4 +1,4 @@
-"""Two days of an archive: two queues, one of which lags, and is silent; all tables as pandas."""
+"""Two days of an archive with two queues. One lags, then is silent. All tables equal pandas."""
 
 from __future__ import annotations
 

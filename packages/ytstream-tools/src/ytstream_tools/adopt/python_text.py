@@ -64,7 +64,7 @@ def _fitting(line: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a Python string in double quotes, of which every letter can be read."""
+    """Return a Python string in double quotes, without escapes for printable letters."""
     return json.dumps(text, ensure_ascii=False)
 
 

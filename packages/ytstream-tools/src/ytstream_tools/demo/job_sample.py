@@ -64,7 +64,7 @@ class Sample:
     ignored: Collection[str] = ()
     """Columns of outputs that tests ignore because they differ from run to run."""
     more_by: str | None = None
-    """The command that takes other rows, for advice. Empty: there are no others. None: unknown."""
+    """The command that takes other rows. Empty if the source has no more rows, None if unknown."""
 
     def references_of(self, name: str) -> Sequence[SampleRow]:
         """Return the rows of a reference. Raises JobError if the sample has none."""
