@@ -13,7 +13,7 @@ from minicluster import persist
 from minicluster.cluster import Cluster
 from minicluster.control.faults import Rule
 from minicluster.core.errors import YtError
-from minicluster.rows import wire
+from minicluster.rows import bulk, wire
 from minicluster.rpc import protos
 from packages.minicluster.tests.support.rpc_client import RpcClient, RpcError, block, build, text_id
 from packages.minicluster.tests.support.rpc_lab import Lab, in_lab
@@ -140,6 +140,40 @@ def test_a_bad_row_is_refused_and_nothing_is_written(
             await lab.client.write_table(T, block(names, [bad]))
         assert caught.value.code == code
         assert await numbers(lab) == [7]
+
+    scenario()
+
+
+MANY = range(bulk.ROWS_BEFORE + 1)
+"""After so many rows, a block of usual ones is taken as a whole."""
+
+
+@in_lab()
+async def test_a_block_of_many_rows_is_stored_as_it_came(lab: Lab) -> None:
+    await lab.client.create(T, TABLE, {"schema": PLAIN})
+    await lab.client.write_table(T, rows(*MANY))
+    _, found = await lab.client.read_table(T)
+    assert found == [{"n": n, "s": f"row {n}".encode()} for n in MANY]
+
+
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [
+        pytest.param(row(None, "x"), 307, id="null"),
+        pytest.param(wire.encode([(0, 3, 1), (1, 16, b"\xff")]), 307, id="not UTF-8"),
+        pytest.param(row(1, "x" * 60), 308, id="weight"),
+    ],
+)
+def test_a_bad_row_among_many_is_refused(bad: bytes, code: int) -> None:
+    @in_lab()
+    async def scenario(lab: Lab) -> None:
+        await lab.client.create(T, TABLE, {"schema": PLAIN})
+        many = block(NAMES, [*(row(n, f"row {n}") for n in MANY), bad])
+        header, _ = await lab.client.begin_write(T, config=b"{max_row_weight=60}")
+        with pytest.raises(RpcError) as caught:
+            await lab.client.end_write(header, [many])
+        assert caught.value.code == code
+        assert await numbers(lab) == []
 
     scenario()
 

@@ -50,6 +50,12 @@ class BlockReader:
             for column in self._schema.columns
         )
 
+    def usual_rows(self, rowset: bytes) -> list[bytes] | None:
+        """Return the rows of a block that are all stored as they came; None: look at each."""
+        if self._fast is None or len(rowset) < 8:
+            return None
+        return self._fast.usual_rows(rowset, int.from_bytes(rowset[:8], "little"))
+
     def rows(self, rowset: bytes) -> Iterator[tuple[bytes, bool]]:
         """Yield (row, whether it is known to be valid) for the rows of a block. Raises YtError."""
         words = wire.words_of(rowset)

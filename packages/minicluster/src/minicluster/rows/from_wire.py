@@ -139,6 +139,11 @@ class RowReader:
         others = self._modifications(data, words, kinds[len(first) :], position, 1)
         return {None: first}, others
 
+    def usual_rows(self, data: bytes, count: int) -> list[bytes] | None:
+        """Return the rows of a rowset if all of them are stored as they came; else None."""
+        whole = self._usual.whole(data, count)
+        return None if whole is None else whole[None]
+
     def _modifications(
         self, data: bytes, words: Sequence[int], kinds: Sequence[int], position: int, patience: int
     ) -> list[Modification]:

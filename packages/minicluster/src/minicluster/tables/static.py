@@ -80,6 +80,11 @@ class Blocks:
     def add(self, names: Sequence[str], rowset: bytes) -> None:
         """Take in a rowset; `names` go to the end of the client's name table. Raises YtError."""
         self._reader.learn(names)
+        if (usual := self._reader.usual_rows(rowset)) is not None:
+            for row in usual:
+                require_weight(row, self._most)
+            self._rows += usual
+            return
         for row, valid in self._reader.rows(rowset):
             require_weight(row, self._most)
             self._rows.append(row if valid else complete(self.schema, row))

@@ -51,7 +51,7 @@ class OutputFrames:
     def are_streamed(self) -> bool:
         """Whether the rows that the query streams are those of the one output, as they are."""
         job = self.context.job
-        return not (self.are_computed_first or job.static or job.merge)
+        return not (self.are_computed_first or job.snapshots or job.merge)
 
     @property
     def are_computed_first(self) -> bool:

@@ -52,7 +52,7 @@ from ..ledger.queue_layout import QueueLayout
 from ..outputs import column_values, merged_rows
 from ..outputs.archives import Archives
 from ..outputs.batch_metrics import BatchMetrics, batch_metrics
-from ..outputs.output_frames import OutputFrames
+from ..outputs.output_frames import Frames, OutputFrames
 from ..outputs.sink import WrittenRows, write_outputs, write_streamed
 from ..outputs.static_outputs import StaticTables
 from ..outputs.tablet_overflow import TabletOverflow, overflow_error
@@ -316,6 +316,9 @@ class Batch:
         if self.outputs.are_streamed and self.refused is None:
             # The rows have a plan of their own around the query's (Spark, ForeachBatchSink).
             frame = of_execution(rows, batch.plan, java) if rows is batch.rows else rows
+            if self.archives is not None:
+                pieces = self._write_pieces({"output": frame}, batch, self.archives)
+                return WrittenRows(pieces), None
             write_streamed(frame, context, java, batch.number)
             return WrittenRows(), None
         with self.outputs.finished(rows) as finished:
@@ -330,10 +333,16 @@ class Batch:
             # First: a failure here leaves nothing that a reader sees, under no guarantee.
             static = self.static_tables.write(context, frames, batch.number)
             if self.archives is not None:
-                epoch = self.epoch.number
-                static |= self.archives.write(context, frames, epoch, batch.number, java)
+                static |= self._write_pieces(frames, batch, self.archives)
             written = write_outputs(frames, context, java, batch.number)
             return replace(written, rows={**written.rows, **static}), audited
+
+    def _write_pieces(
+        self, frames: Frames, batch: MicroBatch, archives: Archives
+    ) -> Mapping[str, int]:
+        return archives.write(
+            self.context, frames, self.epoch.number, batch.number, self.tablets.java
+        )
 
     # -- 3. audit
 

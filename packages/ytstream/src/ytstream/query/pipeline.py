@@ -255,10 +255,7 @@ def start(
     folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
     values = {**context.values, "checkpoint_uri": folder}
     milliseconds = round(settings.trigger_seconds * 1000)
-    rows = flow.rows
-    if flow.outputs.are_streamed:
-        rows = column_values.verified(rows, "output", context.job.output_columns["output"])
-        rows = context.guarantee.fenced(observed_writes(rows, "output"))
+    rows = _streamed(flow, context)
     writer = (
         rows.writeStream.foreachBatch(batch.callback(rows.sparkSession))
         .outputMode(context.job.kind.output_mode)
@@ -270,6 +267,16 @@ def start(
         query = start_unverified(writer, rows.sparkSession)
     started.set_result(query)
     return query, batch
+
+
+def _streamed(flow: Flow, context: JobContext) -> DataFrame:
+    """Return the rows that the query streams: those of the one output, where it can write them."""
+    if not flow.outputs.are_streamed:
+        return flow.rows
+    rows = column_values.verified(flow.rows, "output", context.job.output_columns["output"])
+    if context.job.archives:  # their writer counts, and takes only one attempt of each task
+        return rows
+    return context.guarantee.fenced(observed_writes(rows, "output"))
 
 
 def _archives(
