@@ -140,18 +140,21 @@ def verify_exact(stream: Stream) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("guarantee", "connector", "queues"),
+    ("guarantee", "connector", "queues", "handed"),
     [
-        ("transactional", "own", 1),
-        ("transactional", "spyt", 1),
-        ("at_least_once", "own", 2),
-        ("idempotent", "own", 1),
-        ("idempotent", "spyt", 2),
+        ("transactional", "own", 1, archives.HANDED_BYTES),
+        ("transactional", "spyt", 1, 0),
+        ("at_least_once", "own", 2, 300),
+        ("idempotent", "own", 1, 0),
+        ("idempotent", "spyt", 2, archives.HANDED_BYTES),
     ],
 )
 def test_a_table_per_hour(
-    stream_of: StreamOf, spark: SparkSession, guarantee: str, connector: str, queues: int
-) -> None:
+    stream_of: StreamOf, spark: SparkSession, monkeypatch: pytest.MonkeyPatch,
+    guarantee: str, connector: str, queues: int, handed: int,
+) -> None:  # fmt: skip
+    """Of pieces that the driver writes, and of those that tasks write."""
+    monkeypatch.setattr(archives, "HANDED_BYTES", handed)
     stream = archived(stream_of(guarantee, "map", queues), connector=connector)
     adopt(spark, stream.context)
     with stream.running() as query:

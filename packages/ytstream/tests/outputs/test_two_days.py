@@ -88,7 +88,7 @@ class Requests:
     of_tables: list[float] = field(default_factory=list)
     """For each table, on average over those that were sealed together."""
     batches: Counter[tuple[int, int, int]] = field(default_factory=Counter)
-    """Requests of a batch for its pieces, tables that tasks have written, pieces."""
+    """Requests of a batch for its pieces, tables that they are made of, pieces."""
 
     def add_batches(self, entries: Iterable[Entry], staging: str) -> None:
         self.batches.update(_of_batches(entries, staging))
@@ -100,7 +100,7 @@ class Requests:
 
 
 def _of_batches(entries: Iterable[Entry], staging: str) -> Iterator[tuple[int, int, int]]:
-    """Yield requests, tables of tasks and pieces of each batch, by its master transaction."""
+    """Yield requests, tables and pieces of each batch, by its master transaction."""
     known: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         if entry.method not in _PINGS and (id_ := entry.args.get("transaction")):
@@ -276,16 +276,14 @@ def test_two_days_of_an_archive_are_as_pandas_computes_them(
     assert len(late) > HOURS // 2
 
     requests = played.requests
-    few = sum(n for (asked, _, pieces), n in requests.batches.items() if asked <= 8 + 4 * pieces)
     print(
         f"\n{len(frame)} rows in {took:.0f} s, {len(played.seen)} tables, {len(late)} of late rows",
         f"requests per table: at most {max(requests.of_tables):.1f}",
-        f"{few} of {requests.batches.total()} batches need at most 8 + 4 for each piece",
-        "batches by (requests for pieces, tables of tasks, pieces):",
+        "batches by (requests for pieces, tables they are made of, pieces):",
         *(f"  {count} of {found}" for found, count in sorted(requests.batches.items())),
         sep="\n",
     )
     assert max(requests.of_tables) <= 30
     assert requests.batches
-    # A piece is made of the tables of the tasks that have rows of it.
-    assert [found for found in requests.batches if found[0] > 8 + 4 * found[1]] == []
+    # No task has so many rows that it writes a table of its own.
+    assert [found for found in requests.batches if found[0] > 8 + 4 * found[2]] == []

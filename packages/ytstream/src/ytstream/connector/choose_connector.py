@@ -123,17 +123,18 @@ def write(
 
 def write_pieces(
     rows: DataFrame, attributes: Mapping[str, Any], folder: str, transaction: str, by: str,
-    seconds: int, bounds: tuple[int, int, int], most: int, java: Java,
+    seconds: int, bounds: tuple[int, int, int], most: int, handed: int, java: Java,
 ) -> str:  # fmt: skip
     """Write the rows of an archive under a master transaction; return the lines of Pieces.java.
 
     ``bounds``: when the oldest and the newest period begins, and when the last one ended that takes
-    no row any more. With either connector: SPYT's writer makes one table in ten requests and more.
+    no row any more. ``handed``: how many bytes of rows a task leaves to the driver. With either
+    connector: SPYT's writer makes one table in ten requests and more.
     """
     return str(
         java[f"{PIECES}.write"](
             execution_of(rows).toRdd(), rows._jdf.schema(), java.node(dict(attributes)), folder,
-            transaction, by, seconds, *bounds, most,
+            transaction, by, seconds, *bounds, most, handed,
         )
     )  # fmt: skip
 

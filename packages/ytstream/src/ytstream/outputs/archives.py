@@ -33,6 +33,9 @@ REASONS: Mapping[str, str] = {
     "late": "archive: late",
 }
 """Pieces.java's names of reasons -> what `rejected` says."""
+HANDED_BYTES = 256 << 10
+"""What a task of few rows hands to the driver, which writes one table of them: each table that a
+task writes has a chunk of its own, and the tables of periods keep these chunks."""
 _TOO_MANY = "ytstream: too many periods in a batch"
 """What a task says of more periods than `open_periods`."""
 
@@ -149,8 +152,9 @@ class _Making:
         attributes, rows = self._attributes(), frames[self.output]
         try:
             return write_pieces(
-                rows, attributes, folder, transaction, by, seconds, bounds, most, self.java
-            )
+                rows, attributes, folder, transaction, by, seconds, bounds, most, HANDED_BYTES,
+                self.java,
+            )  # fmt: skip
         except Exception as error:
             if _TOO_MANY not in str(error):
                 raise

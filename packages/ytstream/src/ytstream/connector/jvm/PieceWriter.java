@@ -49,12 +49,23 @@ final class PieceWriter {
   void add(InternalRow row, int most) throws Exception {
     encoder.add(row);
     count++;
-    if (encoder.size() >= most) send();
+    if (encoder.size() >= most) send(encoder.finish());
+  }
+
+  /** Write rows that a task has encoded. */
+  void addBlock(byte[] block) throws Exception {
+    send(block);
+    count += ByteBuffer.wrap(block).order(ByteOrder.LITTLE_ENDIAN).getLong();
+  }
+
+  /** Take the rows back if none was sent, and they have at most so many bytes; else return null. */
+  byte[] taken(int most) {
+    return writer == null && encoder.size() <= most ? encoder.finish() : null;
   }
 
   /** End the table; return its line: see Pieces.write. */
   String closed(Long begin) throws Exception {
-    if (encoder.rows() > 0) send();
+    if (encoder != null && encoder.rows() > 0) send(encoder.finish());
     Flight.result(writer.close());
     return "part " + begin + " " + name + " " + count + " " + bytes + "\n";
   }
@@ -63,12 +74,12 @@ final class PieceWriter {
     if (writer != null) writer.cancel();
   }
 
-  private void send() throws Exception {
+  private void send(byte[] block) throws Exception {
     if (writer == null) writer = opened();
-    rows.bytes = encoder.finish();
+    rows.bytes = block;
     bytes += rows.bytes.length;
-    List block = Collections.singletonList(rows.bytes);
-    while (!writer.write(block, null)) Flight.result(writer.readyEvent()); // the window is full
+    List sent = Collections.singletonList(rows.bytes);
+    while (!writer.write(sent, null)) Flight.result(writer.readyEvent()); // the window is full
     rows.isNamed = true;
   }
 

@@ -3,8 +3,11 @@ package ytstream;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.FlatMapFunction;
@@ -21,7 +24,8 @@ import tech.ytsaurus.ysontree.YTreeNode;
 
 /**
  * Writes the rows of an archive: each task writes a static table for each period that its rows have. All of them are
- * under the master transaction of the batch, so what a task has written that was repeated is in no list and goes.
+ * under the master transaction of the batch, so what a task has written that was repeated is in no list and goes. A task
+ * with few rows hands them to the driver, which writes a table of those of all tasks: tables of archives keep these chunks.
  */
 public final class Pieces implements FlatMapFunction, Serializable {
   /** A request is cut at this size: a task may write to as many tables as a batch has periods. */
@@ -42,9 +46,11 @@ public final class Pieces implements FlatMapFunction, Serializable {
   private final long refused;
   /** More tables are not written. */
   private final int most;
+  /** How many bytes a task hands to the driver. */
+  private final int handed;
 
   private Pieces(YtClientConfiguration conf, byte[] attributes, StructType schema, String folder, String transaction, int by,
-      long seconds, long oldest, long newest, long refused, int most) {
+      long seconds, long oldest, long newest, long refused, int most, int handed) {
     this.conf = conf;
     this.attributes = attributes;
     this.schema = schema;
@@ -56,6 +62,7 @@ public final class Pieces implements FlatMapFunction, Serializable {
     this.newest = newest;
     this.refused = refused;
     this.most = most;
+    this.handed = handed;
   }
 
   /**
@@ -63,23 +70,51 @@ public final class Pieces implements FlatMapFunction, Serializable {
    * `skip REASON ROWS` of rows.
    */
   public static String write(RDD rows, StructType schema, YTreeNode attributes, String folder, String transaction, String by,
-      long seconds, long oldest, long newest, long refused, int most) {
+      long seconds, long oldest, long newest, long refused, int most, int handed) throws Exception {
     YtClientConfiguration conf = YtClientConfigurationConverter.ytClientConfiguration(rows.sparkContext().getConf());
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     YTreeBinarySerializer.serialize(attributes, out);
     Pieces pieces = new Pieces(conf, out.toByteArray(), schema, folder, transaction, schema.fieldIndex(by), seconds, oldest,
-        newest, refused, most);
+        newest, refused, most, handed);
     StringBuilder lines = new StringBuilder();
-    for (Object task : rows.toJavaRDD().mapPartitions(pieces).collect()) lines.append((String) task);
+    TreeMap few = new TreeMap();
+    for (Object task : rows.toJavaRDD().mapPartitions(pieces).collect()) {
+      Object[] made = (Object[]) task;
+      lines.append((String) made[0]);
+      for (Object begin : ((Map) made[1]).keySet()) {
+        if (!few.containsKey(begin)) few.put(begin, new ArrayList());
+        ((List) few.get(begin)).add(((Map) made[1]).get(begin));
+      }
+    }
+    for (Object begin : few.keySet()) lines.append(pieces.gathered((Long) begin, (List) few.get(begin)));
     return lines.toString();
+  }
+
+  /** Write what tasks have handed over of a period; return the line of the table. */
+  private String gathered(Long begin, List blocks) throws Exception {
+    YTreeNode given = YTreeBinarySerializer.deserialize(new ByteArrayInputStream(attributes));
+    PieceWriter to = writer(YtClientProvider$.MODULE$.ytClient(conf), given, begin + ".driver", null);
+    try {
+      for (Object block : blocks) to.addBlock((byte[]) block);
+      return to.closed(begin);
+    } catch (Exception error) {
+      to.cancel();
+      throw error;
+    }
+  }
+
+  private PieceWriter writer(CompoundClient yt, YTreeNode given, String name, Encoder encoder) {
+    return new PieceWriter(yt, given, folder + "/" + name, name, transaction, encoder);
   }
 
   public Iterator call(Object part) throws Exception {
     Iterator rows = (Iterator) part;
-    return Collections.singletonList(rows.hasNext() ? written(rows) : "").iterator();
+    Object made = rows.hasNext() ? written(rows) : new Object[] {"", new TreeMap()};
+    return Collections.singletonList(made).iterator();
   }
 
-  private String written(Iterator rows) throws Exception {
+  /** Return the lines of a task, and the rows that it hands over, by the beginning of their period. */
+  private Object[] written(Iterator rows) throws Exception {
     YTreeNode given = YTreeBinarySerializer.deserialize(new ByteArrayInputStream(attributes));
     TableSchema table = TableSchema.fromYTree(given.mapNode().getOrThrow("schema"));
     CompoundClient yt = YtClientProvider$.MODULE$.ytClient(conf);
@@ -99,16 +134,27 @@ public final class Pieces implements FlatMapFunction, Serializable {
         if (to == null) {
           if (open.size() == most) throw new IllegalStateException("ytstream: too many periods in a batch");
           String name = begin + "." + TaskContext.get().taskAttemptId();
-          open.put(begin, to = new PieceWriter(yt, given, folder + "/" + name, name, transaction, new Encoder(table, schema, 0, 0)));
+          open.put(begin, to = writer(yt, given, name, new Encoder(table, schema, 0, 0)));
         }
         to.add(row, REQUEST_BYTES);
       }
       StringBuilder lines = new StringBuilder();
-      for (Object begin : open.keySet()) lines.append(((PieceWriter) open.get(begin)).closed((Long) begin));
+      TreeMap few = new TreeMap();
+      int left = handed;
+      for (Object begin : open.keySet()) {
+        PieceWriter to = (PieceWriter) open.get(begin);
+        byte[] block = to.taken(left);
+        if (block != null) {
+          left -= block.length;
+          few.put(begin, block);
+        } else {
+          lines.append(to.closed((Long) begin));
+        }
+      }
       for (int i = 0; i < skipped.length; i++) {
         if (skipped[i] > 0) lines.append("skip ").append(Period.REASONS[i]).append(' ').append(skipped[i]).append('\n');
       }
-      return lines.toString();
+      return new Object[] {lines.toString(), few};
     } catch (Exception error) {
       for (Object writer : open.values()) ((PieceWriter) writer).cancel();
       throw error;
