@@ -110,14 +110,19 @@ def test_the_record_has_what_is_needed_and_no_secret(job: JobContext) -> None:
     secret = replace(
         job.settings,
         spark={"spark.hadoop.fs.s3a.secret.key": MARK},
-        submit=SubmitSection(annotations={"password": MARK}),
+        submit=SubmitSection(annotations={"password": MARK}, executors=3),
         runbook_url="https://git.example.com/bids",
+        late_limit=0.1,
     )
     job_record.write(replace(job, settings=secret))
     record = job_record.read(job.client, job.settings.ledger)
     assert MARK not in str(record)
     found = job_record.settings_of(record, job.settings.proxy)
-    for name in ("queues", "consumer", "checkpoint", "ledger", "outputs", "alias", "runbook_url"):
+    assert (found.submit.executors, found.submit.executor_cores) == (3, 1)
+    for name in (
+        "queues", "consumer", "checkpoint", "ledger", "outputs", "alias", "runbook_url",
+        "trigger_seconds", "late_limit",
+    ):  # fmt: skip
         assert getattr(found, name) == getattr(secret, name), name
     declared = job_record.job_of(record)
     assert {*declared.reject} == {*job.job.reject}

@@ -33,7 +33,7 @@ from ytstream.provisioning import job_objects, permissions
 from ytstream.recovery import job_ownership
 from ytstream.recovery.epoch import Epoch
 from ytstream.settings.submit_section import SubmitSection
-from ytstream_tools.why import causes, facts, report
+from ytstream_tools.why import causes, facts, report, slowness
 
 MARK = "MARKED-VALUE"
 """In every row and in the token: neither may come out anywhere."""
@@ -375,6 +375,8 @@ def test_a_cause_that_is_not_known_leaves_a_ticket_without_rows_and_secrets(
 ) -> None:
     """Rows wait, nothing is wrong with the cluster, and no batch ends."""
     monkeypatch.setenv("YT_TOKEN", MARK)
+    for module in (causes, slowness):
+        monkeypatch.setattr(module, "STALLED_SECONDS", -1)  # rows wait from their first second
     line = f"{NOW:%Y-%m-%d %H:%M:%S} ERROR [required_null] {MARK} in column url"
     job.operate(f"echo '{line}' >&2; sleep 600")
     _batch(job, -timedelta(hours=1))

@@ -55,6 +55,7 @@ class Load:
             unconnected("transactional", processing).settings,
             submit=SubmitSection(executors=self.executors, executor_cores=1),
             max_rows_per_partition=self.limit,
+            trigger_seconds=self.every,
         )
         owner = "process 1 on host, operation 1-2-3-4, abc"
         head = Head(epoch=3, owner=owner, store=self.store, state_rows=90_000)
@@ -90,8 +91,8 @@ LOADS: dict[str, tuple[Load, str, Sequence[str], Load | None]] = {
         _healthy(limit=110_000),
     ),
     "a long trigger": (
-        Load(rows=LIMIT, took=2.0, every=60.0), "cut", ("begin every 60.0 s",),
-        _healthy(limit=480_000),
+        Load(rows=LIMIT, took=2.0, every=60.0), "cut",
+        ("begin every 60.0 s", "set trigger_seconds = 3"), _healthy(every=3.0),
     ),
     "one hot tablet": (
         Load(waiting=(10, 10, 490_450, 10), rows=10, took=0.3), "tablet",

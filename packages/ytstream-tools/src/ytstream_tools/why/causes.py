@@ -24,6 +24,7 @@ from ..status.alert_limits import (
 from ..status.job_status import ProcessState
 from ..submitting.version_history import StartState
 from . import slowness
+from .backlog import without_batch
 from .facts import Attempt, Facts
 from .finding import Finding
 
@@ -465,8 +466,11 @@ def _works(found: Facts) -> Finding | None:
     status = found.status
     if status is None or status.process != ProcessState.RUNNING or not status.lag:
         return None
-    if status.age is None or status.age > STALLED_SECONDS:
+    waited = without_batch(status)
+    if waited is None or waited > STALLED_SECONDS:
         return None
+    if not any(one.epoch == found.head.epoch for one in status.batches if found.head is not None):
+        return Finding("the job runs, and its first batch since the start has not ended yet", ())
     return Finding("the job runs, and its batches end", ())
 
 
@@ -497,14 +501,16 @@ CAUSES: Sequence[Cause] = (
     Cause("late", _late),
     Cause("unsealed", _unsealed),
     Cause("restarts", _restarts),
+    Cause("batch", slowness.long_batch),
     Cause("tablet", slowness.hot_tablet),
-    Cause("cut", slowness.cut_batches),
     Cause("requests", slowness.slow_requests),
     Cause("writes", slowness.slow_writes),
     Cause("store", slowness.slow_state),
+    Cause("cut", slowness.cut_batches),
     Cause("cores", slowness.few_cores),
     Cause("transform", slowness.slow_transform),
     Cause("behind", slowness.behind),
+    Cause("trigger", slowness.long_trigger),
     Cause("idle", _idle, is_healthy=True),
     Cause("works", _works, is_healthy=True),
 )

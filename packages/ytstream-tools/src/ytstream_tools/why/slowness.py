@@ -1,11 +1,14 @@
 """The causes of rows that wait while batches end: each says a figure and one thing to do."""
 
+import math
+
 from ytstream.ledger.ledger_rows import BatchTimes
+from ytstream.settings.resources import sizes_of
 from ytstream.text_table import counted, duration
 
 from ..status.alert_limits import STALLED_SECONDS
 from ..status.job_status import ProcessState
-from .backlog import Backlog, backlog_of
+from .backlog import Backlog, backlog_of, trigger_pause, usual_seconds, without_batch
 from .facts import Facts
 from .finding import Finding
 
@@ -13,6 +16,36 @@ _SHARE = 0.5
 """A part of a batch that takes this share of its time, or more, is what to look at."""
 _SLOW_REQUEST_MS = 500
 """Two requests that take longer than this are slow."""
+_SLOW_WRITES_MS = 1_000
+"""Writes and a commit that take less are those of a small batch, and not of a slow cluster."""
+_LOCAL_CORES = 2
+"""Of a job that `make run` has started (spark/session.py)."""
+_LONG_WAIT = 10.0
+"""Rows that wait longer for a trigger are worth a word."""
+_TIMES_LONGER = 5
+"""A batch that takes so many times as long as those before it is not one of them."""
+
+
+def long_batch(found: Facts) -> Finding | None:
+    """Return that the batch under way takes much longer than those before it."""
+    status = found.status
+    if status is None or not status.lag or not _runs(found):
+        return None
+    usual, waited = usual_seconds(status), without_batch(status)
+    if usual is None or waited is None or waited <= _longest_pause(found, usual):
+        return None
+    return Finding(
+        f"no batch has ended for {duration(waited)} although rows wait: the last ones took "
+        f"{usual:.1f} s",
+        ("the Spark UI of the job shows the stage that runs, and on which tasks it waits",
+         f"{found.make('logs')} has its warnings; a query without progress is started again after "
+         f"stall_seconds"),
+    )  # fmt: skip
+
+
+def _longest_pause(found: Facts, usual: float) -> float:
+    """Return for how long no batch may end without a reason to wonder."""
+    return found.settings.trigger_seconds + _TIMES_LONGER * usual + _LONG_WAIT
 
 
 def hot_tablet(found: Facts) -> Finding | None:
@@ -31,14 +64,16 @@ def hot_tablet(found: Facts) -> Finding | None:
 
 
 def cut_batches(found: Facts) -> Finding | None:
-    """Return that batches end at their limit, and the job then waits for the next trigger."""
+    """Return that batches end at their limit, and larger ones would read faster."""
     backlog = _running(found)
-    if backlog is None or not backlog.is_cut or backlog.is_busy:
+    if backlog is None or not backlog.is_cut or (backlog.is_busy and not backlog.is_short):
         return None
     name = "batch_seconds" if backlog.is_paced else "max_rows_per_partition"
+    fixed = backlog.fixed_seconds if backlog.is_busy else None
+    spent = "" if fixed is None else f", {fixed:.1f} s of it whatever they read,"
     return Finding(
         f"batches are cut at {backlog.limit} rows of a tablet ({name}): they take "
-        f"{backlog.batch_seconds:.1f} s and begin every {backlog.every_seconds:.1f} s; "
+        f"{backlog.batch_seconds:.1f} s{spent} and begin every {backlog.every_seconds:.1f} s; "
         f"{_pace(backlog)}",
         tuple(_limit_or_trigger(found, backlog)),
     )
@@ -46,10 +81,9 @@ def cut_batches(found: Facts) -> Finding | None:
 
 def few_cores(found: Facts) -> Finding | None:
     """Return that fewer cores read than there are tablets."""
-    backlog, submit = _running(found), found.settings.submit
+    backlog, cores = _running(found), _cores(found)
     if backlog is None or not backlog.is_busy or not found.was_submitted:
         return None
-    cores = (submit.executors or 1) * (submit.executor_cores or 1)
     if cores >= backlog.tablets:
         return None
     return Finding(
@@ -77,11 +111,9 @@ def slow_requests(found: Facts) -> Finding | None:
 
 def slow_state(found: Facts) -> Finding | None:
     """Return that tasks spend their time in the state store."""
-    backlog = _running(found)
-    head, submit = found.head, found.settings.submit
+    backlog, head, cores = _running(found), found.head, _cores(found)
     if backlog is None or not backlog.is_busy or head is None or head.store is None:
         return None
-    cores = (submit.executors or 1) * (submit.executor_cores or 1) if found.was_submitted else 1
     spent = head.store.milliseconds / 1000
     if spent < _SHARE * cores * backlog.batch_seconds:
         return None
@@ -94,10 +126,21 @@ def slow_state(found: Facts) -> Finding | None:
     )  # fmt: skip
 
 
+def _cores(found: Facts) -> int:
+    """Return how many tasks run at a time."""
+    if not found.was_submitted:
+        return _LOCAL_CORES
+    sizes = sizes_of(found.settings)
+    return sizes.executors * int(sizes["executor_cores"])
+
+
 def slow_writes(found: Facts) -> Finding | None:
     """Return that batches wait for the cluster, which writes and commits."""
     backlog, times = _busy(found)
-    if backlog is None or times.write + times.commit < _SHARE * 1000 * backlog.batch_seconds:
+    if backlog is None:
+        return None
+    waited, whole = times.write + times.commit, 1000 * backlog.batch_seconds + times.commit
+    if waited < _SHARE * whole or waited < _SLOW_WRITES_MS:
         return None
     return Finding(
         f"of the {backlog.batch_seconds:.1f} s of a batch, {times.write / 1000:.1f} s go into "
@@ -118,7 +161,8 @@ def slow_transform(found: Facts) -> Finding | None:
         f"reading its rows and transform(), {times.write / 1000:.1f} s into writes; "
         f"{_pace(backlog)}",
         ("find the slow part of transform(), mostly a Python function that Spark's own functions "
-         f"can replace: {found.make('preview')} shows how long the sample takes",),
+         f"can replace: {found.make('preview')} shows how long the sample takes",
+         f"if it is the number of rows, no setting helps: {_more_tablets(found)}"),
     )  # fmt: skip
 
 
@@ -143,25 +187,52 @@ def behind(found: Facts) -> Finding | None:
     return Finding(
         f"{counted(backlog.rows, 'row')} wait{_since(backlog)}; {_pace(backlog)}; a batch takes "
         f"{backlog.batch_seconds:.1f} s, {each:.2g} ms a row",
-        ("the time is in transform() or at the cluster: `make preview` shows the first, the Spark "
-         "UI of the operation both",
-         f"if the queue's rows allow it, give the queue more tablets and the job as many cores, "
-         f"then {found.replace}"),
+        ("no setting helps: the time is in transform() and at the cluster. "
+         f"{found.make('preview')} shows the first, the Spark UI of the operation both",
+         f"if the queue's rows allow it: {_more_tablets(found)}"),
+    )  # fmt: skip
+
+
+def _more_tablets(found: Facts) -> str:
+    return f"give the queue more tablets and the job as many cores, then {found.replace}"
+
+
+def long_trigger(found: Facts) -> Finding | None:
+    """Return that rows wait for the next trigger, although the job has time for them."""
+    status, trigger = found.status, found.settings.trigger_seconds
+    pause = trigger_pause(status, found.settings) if status is not None and _runs(found) else None
+    if pause is None or pause.seconds <= _LONG_WAIT:
+        return None
+    shorter = min(max(1.0, 2 * pause.batch_seconds), trigger / 2)
+    return Finding(
+        f"rows wait for the next trigger, the first for {duration(pause.seconds)}: batches have "
+        f"taken {pause.worked:.1f} s of the last {pause.period:.0f} s, and one begins every "
+        f"{trigger:g} s",
+        (f"set trigger_seconds = {math.ceil(shorter)} in the configuration, then {found.replace}. "
+         "Each batch costs requests to the cluster",),
     )  # fmt: skip
 
 
 def _running(found: Facts) -> Backlog | None:
-    """Return the backlog of a job that runs and whose batches end."""
+    """Return the backlog of a job that runs and whose batches end as they used to."""
     status = found.status
-    if status is None or status.process != ProcessState.RUNNING:
-        return None
-    if status.age is None or status.age > STALLED_SECONDS:
+    if status is None or not _runs(found) or long_batch(found) is not None:
         return None
     return backlog_of(status, found.settings)
 
 
+def _runs(found: Facts) -> bool:
+    status = found.status
+    if status is None or status.process != ProcessState.RUNNING:
+        return False
+    waited = without_batch(status)
+    return waited is not None and waited <= STALLED_SECONDS
+
+
 def _limit_or_trigger(found: Facts, backlog: Backlog) -> list[str]:
     """Return the one change with which batches fill the time."""
+    if (trigger := backlog.shorter_trigger) is not None:
+        return [f"set trigger_seconds = {trigger} in the configuration, then {found.replace}"]
     if backlog.is_paced:
         return [f"raise batch_seconds in the configuration, then {found.replace}"]
     return [

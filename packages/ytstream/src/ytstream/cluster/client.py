@@ -260,4 +260,4 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in value]
     if isinstance(value, bool) or value is None:
         return value
-    return int(value) if isinstance(value, int) else str(value)
+    return next((kind(value) for kind in (int, float) if isinstance(value, kind)), str(value))

@@ -1,7 +1,7 @@
 """The job as an attribute of its ledger: what a person without the repository needs to look at it.
 
 Every start writes it. It has no secret: settings of Spark and of [submit] are left out, as they may
-hold some.
+hold some, but for the number of executors and cores.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +20,7 @@ from ..job import COUNT, Job, JobContext
 from ..schema.columns import Column
 from ..schema.periods import Archive
 from ..settings.job_settings import Settings
+from ..settings.resources import sizes_of
 from ..settings.submit_section import SubmitSection
 from ..version import __version__
 
@@ -35,9 +36,10 @@ _STARTS, _PERIOD = 200, timedelta(days=1)
 """Starts that are remembered, and for how long."""
 _TOTALS = (Column("key", "int64", key=True), Column("total", "int64", aggregate="sum"))
 """Stands for the columns of an output that adds up."""
+_SIZES = ("executors", "executor_cores")
 _PLAIN = (
     "proxy", "consumer", "checkpoint", "ledger", "reference", "max_rows_per_partition", "pool",
-    "proxy_role", "runbook_url", "account", "tablet_cell_bundle", "late_limit",
+    "proxy_role", "runbook_url", "account", "tablet_cell_bundle", "late_limit", "trigger_seconds",
 )  # fmt: skip
 
 
@@ -62,6 +64,7 @@ def record_of(
 ) -> dict[str, Any]:
     """Return the record."""
     job, settings = context.job, context.settings
+    sizes = sizes_of(settings)
     return {
         "version": _VERSION,
         "runtime": __version__,
@@ -88,6 +91,7 @@ def record_of(
         "references": dict(settings.references),
         "alias": settings.alias,
         **{name: value for name in _PLAIN if (value := getattr(settings, name)) is not None},
+        **{name: int(sizes[name]) for name in _SIZES},
         "starts": [*starts],
         "note": {key: str(note[key]) for key in ("version", "commit", "repository") if key in note},
     }
@@ -147,7 +151,8 @@ def settings_of(record: Mapping[str, Any], proxy: str) -> Settings:
         outputs=dict(record["outputs"]),
         references=_references(record),
     )
-    return replace(settings, submit=SubmitSection(alias=record["alias"]))
+    sizes: dict[str, Any] = {name: int(record[name]) for name in _SIZES if name in record}
+    return replace(settings, submit=SubmitSection(alias=record["alias"], **sizes))
 
 
 def job_of(record: Mapping[str, Any]) -> Job:
