@@ -45,9 +45,6 @@ as well. That makes ratios smaller.
 - **REJECT** costs CPU time. The reason is a column of its own, which Spark counts in an operator \
 outside of its generated code (CollectMetricsExec). So each row is copied once more. Before that, \
 Spark evaluates the condition, here a comparison of strings.
-- **An archive** writes its rows into static tables. Their master transaction, tables, \
-concatenation and commit are a dozen requests that wait for each other, 0.17 seconds of a batch \
-here. Sealing is not part of the figure.
 - **State.** A `window` is Spark's own work: without any input and output, Spark needs as long \
 for a batch. The job keeps its state in RocksDB, the example in \
 memory, Spark's default. A `deduplicate` reads and writes a key for each row, so RocksDB costs it \

@@ -34,16 +34,20 @@ from ytstream.instance.lock import alone
 from ytstream.job import JobContext
 from ytstream.ledger import archive_rows
 from ytstream.outputs import archives
-from ytstream.schema.periods import begin_of, named
+from ytstream.schema.periods import REJECT, begin_of, named
 from ytstream.sealing import archive_tables, completeness
 from ytstream.sealing.archive_tables import SEALED
 from ytstream.settings.job_settings import OWN, SPYT
 
-VARIANTS = tuple(
-    Variant(guarantee, "map", connector=connector)
-    for guarantee in ("transactional", "idempotent", "at_least_once")
-    for connector in (OWN, SPYT)
+VARIANTS = (
+    *(
+        Variant(guarantee, "map", connector=connector)
+        for guarantee in ("transactional", "idempotent", "at_least_once")
+        for connector in (OWN, SPYT)
+    ),
+    *(Variant(guarantee, "map", 2) for guarantee in ("transactional", "at_least_once")),
 )
+"""Those with two queues reject late rows, the others have tables of them."""
 HOUR = 3_600
 _OLD, _AHEAD = -200, 40
 """Hours of rows that belong to no period."""
@@ -115,13 +119,15 @@ class ArchiveRun:
 
     def _batch(self, *hours: int) -> None:
         """Send rows of these hours, and wait until they are in a batch."""
-        (queue,) = self.recording.context.settings.queues
+        queues = self.recording.context.settings.queues
         rows = self.recording.sample.make(len(hours), self.sent + 1, None)
         for row, hour in zip(rows, hours, strict=True):
             self.sent += 1
             row["event_id"] = str(self.sent)
             row["date_time"] = (self._at(hour) + HOUR // 2) * 1_000_000
-        self.recording.put(queue, rows)
+        for number, queue in enumerate(queues):
+            if part := rows[number :: len(queues)]:
+                self.recording.put(queue, part)
         self._wait(self.recording.drained(), "a batch")
 
     def _close(self, hour: int) -> None:
@@ -192,6 +198,7 @@ class ArchiveRun:
         """Yield what is wrong once all periods are closed."""
         client: Any = self.recording.context.client
         settings, after = self.recording.context.settings, self._shown()
+        archive = self.recording.context.job.archives["output"]
         yield from after.halves()
         changed = [n for n, table in before.tables.items() if after.tables.get(n) != table]
         if changed:
@@ -200,8 +207,8 @@ class ArchiveRun:
         kept_out = client.select_rows(f"row from [{settings.outputs['rejected']}]")
         found = Counter(str(row["event_id"]) for row in chain(*rows.values()))
         found.update(str(json.loads(row["row"])["event_id"]) for row in kept_out)
-        (queue,) = settings.queues
-        sent = Counter(str(row["event_id"]) for row in client.select_rows(f"* from [{queue}]"))
+        queues = (client.select_rows(f"* from [{queue}]") for queue in settings.queues)
+        sent = Counter(str(row["event_id"]) for row in chain(*queues))
         if found != sent:
             yield f"lost: {[*(sent - found)]}, repeated: {[*(found - sent)]}"
         for name, table in rows.items():
@@ -209,6 +216,8 @@ class ArchiveRun:
             hours = {int(row["date_time"]) // 1_000_000 // HOUR * HOUR for row in table}
             if begin is None or hours != {begin[0]}:
                 yield f"{name} has rows of {[*map(named, hours)]}"
+            if not name.endswith("Z") and archive.late == REJECT:
+                yield f"{name} has late rows, and they are to be rejected"
         known = map(archive_rows.table_of, self._ledger(archive_rows.tables_query))
         if {t.name: (t.rows, t.step) for t in known} != {
             name: (len(table), archive_rows.SEALED) for name, table in rows.items()
@@ -263,6 +272,7 @@ def recorded(variant: Variant, lab: Lab, folder: Path) -> Iterator[ArchiveRun]:
 
 
 def _archived(context: JobContext) -> JobContext:
-    archive = Hourly("date_time", lateness=minutes(0), keep=days(2))
+    late = REJECT if len(context.settings.queues) > 1 else "table"
+    archive = Hourly("date_time", lateness=minutes(0), keep=days(2), late=late)
     job = replace(static(context.job, "output"), static={"output": archive})
     return replace(context, job=job)

@@ -270,6 +270,26 @@ def test_a_row_that_only_the_first_attempt_rejects(
     verify_exact(stream)
 
 
+@pytest.mark.spark
+def test_a_late_row_is_rejected_before_the_table_of_its_period_is_there(
+    stream_of: StreamOf, spark: SparkSession
+) -> None:
+    stream = archived(stream_of("transactional", "map"), replace(ARCHIVE, late="reject"))
+    adopt(spark, stream.context)
+    with stream.running() as query:
+        send(stream, -3)
+        wait(drained(stream.context), query)
+        assert stream.batch.archives is not None
+        states = stream.batch.archives.tables.states
+        states["output"] = replace(states["output"], closed=BASE[stream.settings.ledger])
+        send(stream, -2, 0)
+        wait(drained(stream.context), query)
+        assert rejected(stream) == {"archive: late": 1}
+        seal(stream)
+    assert [len(ids) for ids in tables(stream).values()] == [1]
+    verify_exact(stream)
+
+
 def close(stream: Stream) -> None:
     """Ask for all periods to be closed, as a person does."""
     now = int(stream.client.generate_timestamp()) >> 30

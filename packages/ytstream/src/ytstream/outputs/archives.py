@@ -82,7 +82,7 @@ class Archives:
         with self.client.Transaction(attributes=title) as transaction:
             for output in outputs:
                 archive = job.archives[output]
-                refused = states[output].announced if archive.late == REJECT else 0
+                refused = states[output].closed if archive.late == REJECT else 0
                 bounds = archive.oldest(second), archive.newest(second), refused
                 made = _Making(self, context, output, archive, states[output], java)
                 name = archive_tables.piece_name(epoch, batch)
