@@ -49,6 +49,12 @@ def test_first_values_only() -> None:
     assert wire.values(wire.encode(ROW), 2) == ROW[:2]
 
 
+@pytest.mark.parametrize("wanted", [[], [0], [4, 5], [1, 3, 6, 8], [*range(9)], [8, 0], [4, 4]])
+def test_a_row_is_narrowed_to_some_columns_in_any_order(wanted: list[int]) -> None:
+    values = [(place, *ROW[index][1:]) for place, index in enumerate(wanted)]
+    assert wire.narrowing(wanted)(wire.encode(ROW)) == wire.encode(values)
+
+
 def test_chunks_are_the_encoded_values() -> None:
     row = wire.encode(ROW)
     pieces = wire.chunks(row)

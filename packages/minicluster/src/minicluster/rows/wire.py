@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Any
 
@@ -207,6 +207,38 @@ def chunks(row: bytes) -> dict[int, bytes]:
 def from_chunks(pieces: Sequence[bytes]) -> bytes:
     """Return a row of encoded values."""
     return _WORD.pack(len(pieces)) + b"".join(pieces)
+
+
+def narrowing(wanted: Sequence[int]) -> Callable[[bytes], bytes]:
+    """Return a function that makes a row of some columns, numbered anew, of a stored row.
+
+    A stored row has all columns, in the order of the schema.
+    """
+    ids = {index: place.to_bytes(2, "little") for place, index in enumerate(wanted)}
+    if [*ids] != sorted(wanted):
+        return lambda row: _picked(row, wanted)
+    head, after = _WORD.pack(len(wanted)), max(wanted, default=-1) + 1
+
+    def narrow(row: bytes) -> bytes:
+        position, pieces = 8, [head]
+        for index in range(after):
+            begin, kind = position, row[position + 2]
+            if kind == NULL:
+                position += 8
+            elif kind in FIXED:
+                position += 16
+            else:
+                position += 8 + (int.from_bytes(row[begin + 4 : begin + 8], "little") + 7 & ~7)
+            if index in ids:
+                pieces += ids[index], row[begin + 2 : position]
+        return b"".join(pieces)
+
+    return narrow
+
+
+def _picked(row: bytes, wanted: Sequence[int]) -> bytes:
+    pieces = chunks(row)
+    return from_chunks([renumbered(pieces[index], place) for place, index in enumerate(wanted)])
 
 
 def renumbered(chunk: bytes, column: int) -> bytes:

@@ -27,7 +27,7 @@ from ..cypress.store import Store
 from ..rows import wire
 from ..rows.aggregates import with_flag
 from ..rows.bulk import ByTablet
-from ..rows.from_wire import DELETE, UPDATE, WRITE, Key, Modification, key_of
+from ..rows.from_wire import DELETE, UPDATE, WRITE, Key, Modification, key_of, key_reader
 from ..rows.from_yson import Item, ItemReader, encode
 from ..rows.rowset import Rowset
 from ..rows.schema import TableSchema
@@ -37,6 +37,7 @@ from .row_locks import Taken
 from .sorted import Version
 from .table import (
     MOUNTED,
+    READABLE,
     UNMOUNTED,
     Table,
     Tablet,
@@ -395,19 +396,14 @@ class Tables:
         timestamp = timestamp or None
         self.require_retained(node, timestamp)
         wanted = _wanted(node, table.schema, columns)
+        get, narrow = table.data.get, None if columns is None else wire.narrowing(wanted)
         found: list[bytes | None] = []
         for key in self._keys(node, table, keys, names):
-            row = table.data.get(key, timestamp)
-            if row is None:
-                if keep_missing:
-                    found.append(None)
-            elif columns is None:
-                found.append(row)
-            else:
-                pieces = wire.chunks(row)
-                found.append(
-                    wire.from_chunks([wire.renumbered(pieces[i], n) for n, i in enumerate(wanted)])
-                )
+            row = get(key, timestamp)
+            if row is not None:
+                found.append(row if narrow is None else narrow(row))
+            elif keep_missing:
+                found.append(None)
         described = table.schema.rowset_columns()
         return Rowset([described[index] for index in wanted], found)
 
@@ -434,12 +430,15 @@ class Tables:
     ) -> Iterator[Key]:
         """Yield the keys of rows that may be read now."""
         wire.require_row_count(len(keys))
-        reader = table.reader(names, node.path)
+        path = node.path  # it is made of the names of all nodes above
+        reader, read = table.reader(names, path), key_reader(table.schema)
+        is_whole = all(tablet.state in READABLE for tablet in table.tablets)
         for written in keys:
             if written is None:
                 raise generic("A key to look up cannot be missing")
-            key = key_of(reader.key_only(written), table.schema.key_count)
-            require_readable(table.tablets[table.tablet_of(key)], node.path)
+            key = read(reader.key_only(written))
+            if not is_whole:
+                require_readable(table.tablets[table.tablet_of(key)], path)
             yield key
 
     def write(

@@ -24,6 +24,7 @@ UNMOUNTED = "unmounted"
 FROZEN = "frozen"
 MIXED = "mixed"
 NONE = "none"
+READABLE = (MOUNTED, FROZEN)
 
 MAX_TABLETS = 10_000
 
@@ -156,7 +157,7 @@ def tablet_at(table: Table, index: int, path: str) -> Tablet:
 
 
 def require_readable(tablet: Tablet, path: str) -> None:
-    if tablet.state not in (MOUNTED, FROZEN):
+    if tablet.state not in READABLE:
         raise not_mounted(tablet, path, reading=True)
 
 
