@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import generation, measure, memory, million, page, rows, screen, starts, stored
-from bench.cases import CASES, CURVES, EIGHT, FULL, STARTS, TINY, Case, Size
+from bench.cases import CASES, CURVES, EIGHT, FULL, STARTS, TINY, TOGETHER, Case, Size
 
 ALONE: dict[str, Callable[[], Iterable[Table]]] = {
     "generation": generation.tables,
@@ -54,7 +54,8 @@ class Bench:
         elif name in STARTS:
             yield from screen.of_starts(self._starts(name))
         else:
-            yield from screen.of_case(self._case(CASES[name]))
+            for one in TOGETHER.get(name, (name,)):
+                yield from screen.of_case(self._case(CASES[one]))
 
     def _case(self, case: Case) -> stored.Found:
         def run() -> stored.Found:

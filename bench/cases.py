@@ -24,12 +24,14 @@ TITLES: Mapping[str, str] = {LISTING: "SPYT's example"}
 """How people read the name of a variant; the stored results have the short one."""
 
 REJECTS, OUTPUTS, STATIC, ARCHIVE = "rejects", "outputs", "static", "archive"
+LOOKUP = "lookup"
 """What a case may add to the example job."""
 EXTRAS: Mapping[str, str] = {
     REJECTS: "one row in a hundred rejected",
     OUTPUTS: "two outputs",
     STATIC: "a static output",
     ARCHIVE: "a static table per hour",
+    LOOKUP: "keys looked up",
 }
 _SLOW_KINDS = {"sessions": 5}
 """A batch of this kind takes many times as long: fewer rows show as much."""
@@ -80,6 +82,11 @@ class Case:
     """Columns of a row, where the case is about its width."""
     tables: int = 0
     """Output tables, where the case is about their number."""
+    reference: int = 0
+    """Rows of the reference, where the case is about looking up keys."""
+    has_cache: bool = False
+    """Whether its keys are of a Zipf distribution, and executors keep what they have looked up.
+    Otherwise all keys are equally likely, and nothing is kept."""
     delay_ms: int = 0
     """Milliseconds that the cluster adds to each request."""
     cores: int = 2
@@ -109,6 +116,8 @@ class Case:
         words += ["one core"] if self.cores == 1 else []
         words += [f"Spark {self.spark}"] if self.spark else []
         words += [EXTRAS[self.extra]] if self.extra else []
+        words += [f"{self.reference:,} rows"] if self.reference else []
+        words += ["Zipf, with the cache"] if self.has_cache else []
         return ", ".join(words)
 
     def batch_rows(self, size: Size) -> int:
@@ -120,6 +129,15 @@ class Case:
     def state_keys(self, size: Size) -> int:
         """Return how many keys the state has while batches are measured."""
         return min(self.keys, size.most_rows * 50)
+
+    def reference_rows(self, size: Size) -> int:
+        """Return how many rows the reference has in which keys are looked up."""
+        return min(self.reference, size.most_rows * 50)
+
+    @property
+    def tasks(self) -> int:
+        """In how many tasks Spark works on a batch: see ytstream/query/coalesce.py."""
+        return min(self.tablets, self.cores)
 
     def keys_of_a_row(self, size: Size) -> int:
         """Return how many keys a row brings that comes before the measured batches.
@@ -146,6 +164,7 @@ class Case:
         return asdict(self)
 
 
+LOOKUPS = "transactional-join-lookup"
 _GUARANTEED = (
     *(("transactional", kind) for kind in ("map", "join", "window", "deduplicate")),
     *(("transactional", kind) for kind in ("aggregate", TOTALS, "sessions", MERGE)),
@@ -166,6 +185,12 @@ def _all() -> Iterator[Case]:
         yield Case(f"{name}-static", guarantee, "map", extra=STATIC)
         yield Case(f"{name}-archive", guarantee, "map", extra=ARCHIVE)
     yield Case("idempotent-map-outputs", "idempotent", "map", extra=OUTPUTS)
+    for name, rows, has_cache in (
+        (LOOKUPS, 3_000_000, False),
+        (f"{LOOKUPS}-million", 1_000_000, False),
+        (f"{LOOKUPS}-cache", 3_000_000, True),
+    ):
+        yield Case(name, "transactional", "join", extra=LOOKUP, reference=rows, has_cache=has_cache)
     for guarantee in ("transactional", "idempotent"):
         yield Case(f"one-core-{guarantee}", guarantee, "map", cores=1)
     yield Case("transactional-map-spark-3.5", "transactional", "map", spark="3.5")
@@ -175,6 +200,10 @@ _MAP, BOTH = ("transactional", "map"), (LISTING, JOB)
 _LOOSE_MAP = ("at_least_once", "map")
 
 CASES: Mapping[str, Case] = {case.name: case for case in _all()}
+TOGETHER: Mapping[str, tuple[str, ...]] = {
+    LOOKUPS: tuple(name for name in CASES if name.startswith(LOOKUPS)),
+}
+"""A case whose name stands for several -> their names."""
 CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
     "curve-rows": (
         "rows of a batch",

@@ -86,6 +86,8 @@ def run(
             answer["idle"]["end"] = time.time()
         if case.keys:
             answer["state"] = state.sizes(context, spark)
+        if case.reference:
+            answer["heap"] = state.heap(spark)
     if (found := {batch["rows"] for batch in answer["batches"]}) != {rows}:
         raise RuntimeError(f"batches of {found} rows, wanted {rows}")
     answer["written"] = None if way == NOOP else written(context)

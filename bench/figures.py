@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from bench.cases import JOB, TITLES
+from bench.cases import JOB, LOOKUPS, TITLES, Case
 from bench.request_kinds import MASTER, TABLETS
+from ytstream.settings.job_settings import Settings
 
 PARTS = {
     "jvm": "driver JVM",
@@ -22,6 +23,8 @@ PARTS = {
 OWN = ("jvm", "python", "workers")
 """Those of the job itself."""
 _MILLION = 1_000_000
+_KEYS_OF_A_REQUEST = 2_000
+"""Of a LookupRows, at most: see Looked.java."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,9 @@ class Way:
     """
     keys: int
     """Rows of the state after the last batch."""
+    heap: Sequence[float]
+    """MiB of the driver's heap after each round, once it was collected; none where that was not
+    measured."""
 
     @property
     def title(self) -> str:
@@ -116,6 +122,7 @@ def _way(name: str, found: Mapping[str, Any]) -> Way:
         and {k: sum(asked.values()) / idle["seconds"] for k, asked in idle["requests"].items()},
         idle and idle["behind"],
         max(run["keys"] for run in runs),
+        [run["heap"] for run in runs if "heap" in run],
     )
 
 
@@ -133,6 +140,27 @@ def rates(way: Way) -> Sequence[float]:
 def own(way: Way) -> Sequence[float]:
     """Return the processor seconds per million rows of each round."""
     return way.own
+
+
+def more_heap(base: Way, other: Way) -> Spread:
+    """Return how many MiB of heap it has more than the base in the same round."""
+    pairs = zip(base.heap, other.heap, strict=True)
+    return Spread.of([mine - theirs for theirs, mine in pairs])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How often a task has looked up keys, and how often it may where each row has another one."""
+
+    found: float
+    most: float
+
+
+def lookups(found: Mapping[str, Any], way: Way) -> Asked:
+    """Return the LookupRows of a task of a batch."""
+    tasks = Case(**found["case"]).tasks
+    asked = way.requests[TABLETS].get("LookupRows", 0.0) / tasks
+    return Asked(asked, 1 + found["batch_rows"] / tasks / _KEYS_OF_A_REQUEST)
 
 
 @dataclass(frozen=True)
@@ -184,6 +212,9 @@ class Goal:
 
 RATE, PROCESSOR = "rows per second", "CPU seconds"
 REQUESTS, SECONDS = "requests per batch", "seconds per batch"
+HEAP, ASKED = "more heap after a collection, MiB", "LookupRows per task, of 1 + rows / 2,000"
+_LOOKUPS = ((PROCESSOR, 1.1, False), (ASKED, 1.0, False))
+_CACHE = float(Settings.reference_cache_mb)
 _GOALS: Mapping[str, Sequence[tuple[str, float, bool]]] = {
     "transactional-map": ((RATE, 1.6, True), (PROCESSOR, 0.5, False), (REQUESTS, 22.0, False)),
     "transactional-map-spark-3.5": ((RATE, 1.6, True), (PROCESSOR, 0.5, False)),
@@ -194,12 +225,16 @@ _GOALS: Mapping[str, Sequence[tuple[str, float, bool]]] = {
     "transactional-deduplicate": ((RATE, 1.3, True),),
     "transactional-map-rejects": ((RATE, 0.92, True),),
     "transactional-map-archive": ((RATE, 0.85, True),),
+    LOOKUPS: (*_LOOKUPS, (RATE, 0.6, True), (HEAP, 32.0, False)),
+    f"{LOOKUPS}-million": (*_LOOKUPS, (RATE, 0.7, True), (HEAP, 32.0, False)),
+    f"{LOOKUPS}-cache": (*_LOOKUPS, (RATE, 0.9, True), (HEAP, 32.0 + _CACHE, False)),
     "curve-tablets-5ms-64": ((SECONDS, 0.4, False),),
     "curve-tablets-5ms-256": ((SECONDS, 0.4, False),),
     "curve-columns-80": ((RATE, 1.6, True),),
 }
 """Name of a case -> its goals: the figure, its bound, and whether it is a lower one. Figures are
-relative to the base's, but for the requests, which are the job's own."""
+relative to the base's, but for the requests, which are the job's own, and the heap, which is a
+difference."""
 
 
 def goals(found: Mapping[str, Any]) -> Iterator[Goal]:
@@ -211,6 +246,8 @@ def goals(found: Mapping[str, Any]) -> Iterator[Goal]:
         PROCESSOR: lambda: relative_to(base, job, own).middle,
         REQUESTS: job.asked,
         SECONDS: lambda: job.p50 / base.p50,
+        HEAP: lambda: more_heap(base, job).middle,
+        ASKED: lambda: (asked := lookups(found, job)).found / asked.most,
     }
     for what, bound, is_least in _GOALS.get(found["case"]["name"], ()):
         yield Goal(what, bound, is_least, figures[what]())

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from yt.yson import YsonUint64
 
+from bench import lookups
 from bench.cases import ARCHIVE, JOB, LISTING, NOOP, OUTPUTS, REJECTS, STATIC, Case, Size
 from tests.support.examples import MERGE, example, settings_of
 from tests.support.static_outputs import static
@@ -23,9 +24,12 @@ from ytstream import REJECTED, Column, Hourly
 from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Job, JobContext
+from ytstream.settings.job_settings import Settings
 from ytstream_tools.demo.job_sample import SampleRow
 
 TRIGGER_SECONDS = 1.0
+AUCTIONS = "//home/auctions"
+"""The reference in which keys are looked up."""
 SHUFFLE_PARTITIONS = 8
 """As many as a generated job has."""
 _STRIDE = 7_368_787
@@ -121,10 +125,14 @@ def split(rows: DataFrame) -> Mapping[str, DataFrame]:
 def context_of(case: Case, way: str, size: Size, proxy: str, root: str) -> JobContext:
     """Return the job on the cluster, with all that it writes in the Cypress folder ``root``."""
     job = job_of(case, way)
+    if case.reference:
+        job = lookups.job_of(job, case, size, way, root)
     settings = replace(
         settings_of(job, root, proxy=proxy, queues=case.queues),
         queues=queues_of(case),
         reference="//home/reference" if job.reference else None,
+        references=dict.fromkeys(job.references, AUCTIONS),
+        reference_cache_mb=Settings.reference_cache_mb if case.has_cache else 0,
         max_rows_per_partition=case.batch_rows(size) // case.tablets,
         trigger_seconds=TRIGGER_SECONDS,
         dyn_batch_size=None,  # as the runtime chooses it
@@ -150,11 +158,12 @@ def rows_of(case: Case, size: Size, count: int) -> Iterator[list[Mapping[str, An
 def _adapted(row: SampleRow, number: int, case: Case, size: Size) -> SampleRow:
     """Return the row with as many keys and columns as the case is about."""
     keyed = _keyed(number, case, size) if case.keys else {}
+    keyed |= {"bidder": lookups.drawn(number)} if case.reference else {}
     more = range(case.columns - len(row))
     return {**row, **keyed, **{f"more_{n}": _MIXED[n % len(_MIXED)][1](number) for n in more}}
 
 
-def _keyed(number: int, case: Case, size: Size) -> Mapping[str, Any]:
+def _keyed(number: int, case: Case, size: Size) -> dict[str, Any]:
     """Return the key of a row. No event time moves of a state, so nothing leaves it."""
     keys, each = case.state_keys(size), case.keys_of_a_row(size)
     moved = number if case.processing == MERGE else 0  # each row is newer than those before
@@ -165,5 +174,7 @@ def _keyed(number: int, case: Case, size: Size) -> Mapping[str, Any]:
 
 
 def reference_of(case: Case) -> list[SampleRow]:
-    """Return the rows of the reference table; none without one."""
+    """Return the rows of the reference that is read whole; none without one."""
+    if case.reference:
+        return list(map(lookups.auction, range(lookups.WHOLE)))
     return list(example(case.guarantee, case.processing, case.queues).sample.reference)

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from yt.wrapper import YtClient
 
-from bench import jobs, state
+from bench import jobs, large_reference, state
 from bench.cases import NOOP, TINY, Case, Size
 from bench.driver import FAILED
 from bench.processor import Readings, Tree, machine, one, reading
@@ -71,6 +71,9 @@ def measured(case: Case, size: Size, say: Say) -> dict[str, Any]:
         cluster.client.set_rows_per_tablet(_ROWS_PER_TABLET)
         say("filling the queues")
         rows = fill(case, size, cluster.http)
+        if case.reference:
+            say("filling the reference")
+            large_reference.make(cluster, jobs.AUCTIONS, case.reference_rows(size))
         if case.delay_ms:
             seconds = case.delay_ms / 1000
             cluster.client.faults.add(action="delay", seconds=seconds, times=None)
@@ -96,6 +99,8 @@ def measured(case: Case, size: Size, say: Say) -> dict[str, Any]:
                 figures[way] = _run(answer, readings, way, journal)
                 if case.keys:
                     figures[way]["state"] = state.figures(answer, journal)
+                if case.reference:
+                    figures[way]["heap"] = answer["heap"] / state.MIB
                 if period := answer.get("idle"):
                     found["idle"][way] = {
                         "seconds": period["end"] - period["begin"],
@@ -149,7 +154,7 @@ def fill(case: Case, size: Size, proxy: str) -> int:
 
     All runs read the same rows, each with a consumer of its own.
     """
-    context = jobs.context_of(case, case.ways[-1], size, proxy, "//home/first")
+    context = jobs.context_of(case, case.ways[0], size, proxy, "//home/first")
     client, queues = context.client, context.settings.queues
     job_objects.provision(context)
     whole = YtClient(proxy, token="any")

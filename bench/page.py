@@ -75,6 +75,10 @@ def _page(found: Stored, pictures: Mapping[str, str]) -> Iterator[str]:
         yield "One batch of `transactional-map`, four tablets:"
         yield ""
         yield from page_tables.requests(cases["transactional-map"])
+    if looked_up := {name: one for name, one in cases.items() if one["case"].get("reference")}:
+        yield from _section("Lookups by key")
+        yield page_prose.LOOKUPS
+        yield from page_tables.looked_up(looked_up)
     if starts is not None:
         yield from _section("Starts")
         yield page_prose.STARTS

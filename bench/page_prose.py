@@ -54,6 +54,12 @@ importer of `pyspark.zip` lists the archive again at the start of a task (CPytho
 `checked_state` avoids that. Most of the rest is pandas: a frame for each key and batch.
 """
 """What profiles and timings of single steps have shown; a new run does not change it."""
+LOOKUPS = """\
+`plain` joins with a reference of 10,000 rows, which it reads whole. `job` looks up the keys of each
+batch in a reference of 1,000,000 or 3,000,000 rows in four tablets. The JVM has 1 GB. All keys are
+equally likely, and `reference_cache_mb` is 0. In the case with the cache, keys are of a Zipf
+distribution, and `reference_cache_mb` has its default. A request asks for up to 2,000 keys.
+"""
 STARTS = """\
 A generated project, started as you would start it, with rows waiting. The time ends with the
 commit of the first batch.

@@ -7,7 +7,19 @@ from statistics import median
 
 from bench import state
 from bench.cases import CURVES, EIGHT, JOB, NOOP
-from bench.figures import PARTS, Spread, Way, busy, goals, own, rates, relative_to, ways
+from bench.figures import (
+    PARTS,
+    Spread,
+    Way,
+    busy,
+    goals,
+    lookups,
+    more_heap,
+    own,
+    rates,
+    relative_to,
+    ways,
+)
 from bench.request_kinds import MASTER, TABLETS
 from bench.sources import LOADS, PRICES
 from bench.started import PARTS as OF_A_START
@@ -102,6 +114,23 @@ def asked(cases: Stored) -> Iterator[str]:
                 continue
             batch = (f"{way.asked(kind):.1f}" for kind in (MASTER, TABLETS))
             rows.append((f"`{name}`", way.title, *batch, *_idle(way)))
+    yield from table(*rows)
+
+
+def looked_up(cases: Stored) -> Iterator[str]:
+    """Yield what looking up keys takes: the heap, and the requests of a task."""
+    rows: list[Sequence[str]] = [
+        ("case", "variant", "heap after a collection (MiB)", "more than the base (MiB)",
+         "`LookupRows` per task", "1 + rows / 2,000"),
+    ]  # fmt: skip
+    for name, found in cases.items():
+        measured = ways(found)
+        base = next(iter(measured.values()))
+        for way in measured.values():
+            heap, asked = Spread.of(way.heap).text("{:.1f}"), lookups(found, way)
+            more = "" if way is base else more_heap(base, way).text("{:.1f}")
+            requests = "" if way is base else f"{asked.found:.1f}"
+            rows.append((f"`{name}`", way.title, heap, more, requests, f"{asked.most:.1f}"))
     yield from table(*rows)
 
 

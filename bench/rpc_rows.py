@@ -6,7 +6,7 @@ Rowsets are made before the clock starts and answers are not looked into.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bench.http_rows import CHUNK, TABLE, Rows
@@ -36,19 +36,20 @@ def calls(columns: dict[str, str], rows: Rows, *, keyed: bool) -> dict[str, list
     return found
 
 
-def send(server: Server, asked: list[Call]) -> None:
-    asyncio.run(_send(server.rpc, asked))
+def send(server: Server, asked: Iterable[Call]) -> None:
+    asyncio.run(send_to(server.rpc, asked))
 
 
 def _modify(columns: dict[str, str], rows: Rows) -> Call:
-    message = build("TReqModifyRows", path=TABLE, transaction_id=ids.NULL)
+    return modify(TABLE, list(columns), [_encoded(columns, row) for row in rows])
+
+
+def modify(path: str, names: list[str], rows: list[bytes]) -> Call:
+    """Return the request that writes rows which have these columns."""
+    message = build("TReqModifyRows", path=path, transaction_id=ids.NULL)
     message.row_modification_types.extend([0] * len(rows))
-    describe(message, list(columns))
-    return "ModifyRows", message, [_rowset(columns, rows)]
-
-
-def _rowset(columns: dict[str, str], rows: Rows) -> bytes:
-    return wire.join([_encoded(columns, row) for row in rows])
+    describe(message, names)
+    return "ModifyRows", message, [wire.join(rows)]
 
 
 def _encoded(columns: dict[str, str], row: dict[str, Any]) -> bytes:
@@ -66,7 +67,7 @@ def _select(count: int) -> Call:
 def _lookup(key: dict[str, str], rows: Rows) -> Call:
     message = build("TReqLookupRows", path=TABLE)
     describe(message, list(key))
-    return "LookupRows", message, [_rowset(key, rows)]
+    return "LookupRows", message, [wire.join([_encoded(key, row) for row in rows])]
 
 
 def _pull(start: int) -> Call:
@@ -75,7 +76,8 @@ def _pull(start: int) -> Call:
     return "PullQueue", message, []
 
 
-async def _send(address: str, asked: list[Call]) -> None:
+async def send_to(address: str, asked: Iterable[Call]) -> None:
+    """Send the requests one after the other."""
     client = await RpcClient.connect(address)
     for call in asked:
         for method, message, attachments in _in_a_transaction(call):

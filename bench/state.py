@@ -19,7 +19,7 @@ from ytstream.job import JobContext
 _CHANGELOG = re.compile(r"/state/.*/(\d+)(_[^/]+)?\.(changelog|delta)$")
 """The files of one version of a partition: 12.changelog, or with a name of its own since Spark 4.
 """
-_MIB = 1 << 20
+MIB = 1 << 20
 COLUMNS: Mapping[str, str] = {
     "keys": "keys",
     "heap": "heap after a collection, MiB",
@@ -48,12 +48,17 @@ def of_operators(operators: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     }
 
 
+def heap(spark: SparkSession) -> int:
+    """Return the bytes of the driver's heap that are left after a collection."""
+    java = jvm_of(spark).java.lang
+    java.System.gc()
+    runtime = java.Runtime.getRuntime()
+    return int(runtime.totalMemory()) - int(runtime.freeMemory())
+
+
 def sizes(context: JobContext, spark: SparkSession) -> dict[str, Any]:
     """Return the memory of the JVM now, and the bytes in Cypress of each batch's changes."""
-    jvm = jvm_of(spark)
-    jvm.java.lang.System.gc()
-    runtime = jvm.java.lang.Runtime.getRuntime()
-    pid = int(jvm.java.lang.ProcessHandle.current().pid())
+    pid = int(jvm_of(spark).java.lang.ProcessHandle.current().pid())
     found: defaultdict[str, int] = defaultdict(int)
     client: Any = context.client
     root = context.settings.checkpoint
@@ -61,7 +66,7 @@ def sizes(context: JobContext, spark: SparkSession) -> dict[str, Any]:
         if (name := _CHANGELOG.search(str(path))) is not None:
             found[name[1]] += int(path.attributes[_SIZE])
     return {
-        "heap": int(runtime.totalMemory()) - int(runtime.freeMemory()),
+        "heap": heap(spark),
         "rss": _peak(pid),
         "bytes": found,
     }
@@ -87,11 +92,11 @@ def figures(answer: Mapping[str, Any], journal: Sequence[Entry]) -> dict[str, fl
     changed = [after["bytes"].get(str(batch["id"] + 1), 0) for batch in batches]
     parts = len(batches) * SHUFFLE_PARTITIONS
     return {
-        "heap": after["heap"] / _MIB,
-        "rss": after["rss"] / _MIB,
+        "heap": after["heap"] / MIB,
+        "rss": after["rss"] / MIB,
         "keys": batches[-1]["keys"],
-        "memory": batches[-1]["state"]["memory"] / _MIB,
-        "files": batches[-1]["state"]["files"] / _MIB,
+        "memory": batches[-1]["state"]["memory"] / MIB,
+        "files": batches[-1]["state"]["files"] / MIB,
         "bytes": sum(changed) / parts,
         "requests": asked / parts,
         "commit": mean(batch["state"]["commit"] for batch in batches) / 1000,

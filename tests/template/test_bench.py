@@ -14,16 +14,45 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from rich.console import Console
+from yt.wrapper import YtClient
 
 from bench import __main__ as command
-from bench import figures, jobs, measure, page, started, starts, state, stored
-from bench.cases import CASES, CURVES, EIGHT, FULL, JOB, LISTING, NOOP, STARTS, TINY, Case, Size
+from bench import (
+    figures,
+    jobs,
+    large_reference,
+    lookups,
+    measure,
+    page,
+    started,
+    starts,
+    state,
+    stored,
+)
+from bench.cases import (
+    CASES,
+    CURVES,
+    EIGHT,
+    FULL,
+    JOB,
+    LISTING,
+    LOOKUPS,
+    NOOP,
+    PLAIN,
+    STARTS,
+    TINY,
+    Case,
+    Size,
+)
 from bench.driver import batches
 from bench.processor import Readings, Stat, below, machine
 from bench.request_kinds import kinds
+from minicluster import testing
 from minicluster.core import ids
 from tests.support.project import ROOT
 from tests.support.sparks import OTHERS
+from ytstream.cluster.built_reference import MARK
+from ytstream.declaration.validation import verify_configuration
 
 _CURVES = [case for _, cases in CURVES.values() for case in cases]
 
@@ -45,6 +74,7 @@ def made_up(case: Case, speed: float = 1.0) -> dict[str, Any]:
                 "requests": {"master": {"GetNode": 4}, "tablets": {"ModifyRows": 8}},
                 "machine": {"all": 10.0, "idle": 2.0, "stolen": 1.0, "others": 4.0},
                 **({"state": dict.fromkeys(state.COLUMNS, 2.0)} if case.keys else {}),
+                **({"heap": 100.0 + 30 * number * (way == JOB)} if case.reference else {}),
             }
         rounds.append({"order": [*case.ways], "ways": ways})
     idle = {"seconds": 2.0, "behind": 0, "requests": {"master": {"GetNode": 4}, "tablets": {}}}
@@ -94,6 +124,48 @@ def test_a_goal_is_met_or_missed_as_it_is_shown() -> None:
     slow = next(case for case in _CURVES if case.name == "curve-tablets-5ms-64")
     (batch,) = figures.goals(made_up(slow, speed=2.0))
     assert (batch.what, batch.found, batch.is_met) == ("seconds per batch", 0.5, False)
+
+
+def test_a_lookup_is_judged_by_its_heap_and_the_requests_of_a_task() -> None:
+    found = made_up(CASES[LOOKUPS])
+    for one in found["rounds"]:
+        one["ways"][JOB]["requests"]["tablets"] = {"LookupRows": 8}
+    goals = {goal.what: goal for goal in figures.goals(found)}
+    assert (goals[figures.HEAP].found, goals[figures.HEAP].is_met) == (45.0, False)
+    # In each of four batches 4 requests of two tasks, which have 1,000 rows each.
+    assert goals[figures.ASKED].found == pytest.approx(2 / 1.5)
+    kept = {goal.what: goal for goal in figures.goals(made_up(CASES[f"{LOOKUPS}-cache"]))}
+    assert (kept[figures.HEAP].bound, kept[figures.HEAP].is_met) == (96.0, True)
+
+
+def test_a_large_reference_is_as_make_reference_leaves_it() -> None:
+    with testing.start() as cluster:
+        large_reference.make(cluster, jobs.AUCTIONS, 60_001)
+        client = YtClient(cluster.http, token="any")
+        about = ["tablet_count", "tablet_state", "row_count", MARK]
+        found = client.get(f"{jobs.AUCTIONS}/@", attributes=about)
+        assert [found[name] for name in about[:3]] == [4, "frozen", 60_001]
+        assert MARK in found
+        keys = [{"auction": key} for key in (0, 15_000, 60_000, 60_001)]
+        assert [*client.lookup_rows(jobs.AUCTIONS, keys)] == [
+            lookups.auction(key["auction"]) for key in keys[:3]
+        ]
+        for way in (PLAIN, JOB):
+            context = jobs.context_of(CASES[LOOKUPS], way, TINY, cluster.http, f"//home/{way}-1")
+            verify_configuration(context.job, context.settings, context.guarantee)
+            assert (context.settings.reference is None) == bool(context.settings.references)
+
+
+def test_one_name_stands_for_all_lookups(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[str] = []
+
+    def made(case: Case, *_: Any) -> dict[str, Any]:
+        measured.append(case.name)
+        return made_up(case)
+
+    monkeypatch.setattr(measure, "measured", made)
+    assert command.main(["--tiny", "--again", "--into", str(results), LOOKUPS]) == 0
+    assert measured == [LOOKUPS, f"{LOOKUPS}-million", f"{LOOKUPS}-cache"]
 
 
 def test_processor_seconds_are_read_between_two_moments() -> None:
@@ -313,3 +385,19 @@ def test_a_tiny_run_measures_every_way(tmp_path: Path) -> None:
     assert (job.behind, listing.behind) == (0, 0)
     written = {run["written"] for one in found["rounds"] for run in one["ways"].values()}
     assert written == {None, found["rows"]}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.journey
+@pytest.mark.parametrize("name", [LOOKUPS, f"{LOOKUPS}-cache"])
+def test_a_tiny_run_looks_up_keys(tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    found = measure.measured(case, TINY, lambda _: None)
+    runs = [one["ways"] for one in found["rounds"]]
+    for ways in runs:
+        assert [*ways] == [PLAIN, JOB] or [*ways] == [JOB, PLAIN]
+        assert ways[PLAIN]["written"] == ways[JOB]["written"] == found["rows"]
+        assert min(ways[PLAIN]["heap"], ways[JOB]["heap"]) > 1
+        assert "LookupRows" not in ways[PLAIN]["requests"]["tablets"]
+        assert 0 < ways[JOB]["requests"]["tablets"]["LookupRows"] <= case.tablets
