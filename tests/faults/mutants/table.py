@@ -735,6 +735,43 @@ MERGES: Sequence[Mutant] = (
 )
 """What keeps rows that change exact (MERGE in transform.py)."""
 
+_JVM = "connector/jvm"
+_LOOKED_UP = (
+    "tests/faults/sweep/test_lookups.py"
+    "::test_all_rows_of_a_batch_are_as_of_the_moment_that_its_ledger_row_names[sample]"
+)
+"""Kills and faults of a job with lookups, while references change."""
+LOOKUPS: Sequence[Mutant] = (
+    _mutant(
+        "each request of a batch looks up what is there at that time",
+        _of(
+            f"{_JVM}/Ask.java",
+            "      draft.setTimestamp(YtTimestamp.valueOf(moment.timestamp));\n",
+            "",
+        ),
+        _LOOKED_UP,
+    ),
+    _mutant(
+        "requests for keys go through the link",
+        _of(
+            f"{_JVM}/Ask.java",
+            'draft.setPath("#" + moment.table)',
+            "draft.setPath(moment.path)",
+        ),
+        _LOOKED_UP,
+    ),
+    _mutant(
+        "a batch uses a table that was built after it had begun",
+        _of(
+            f"{_JVM}/Moments.java",
+            "if (earliest(found) > timestamp) {",
+            "if (timestamp < 0) {",
+        ),
+        _LOOKED_UP,
+    ),
+)
+"""What keeps the rows of a batch as of one moment of its references."""
+
 _ORACLE = "tests/faults/sweep/test_oracle.py"
 JUDGE: Sequence[Mutant] = (
     _mutant(
@@ -779,4 +816,4 @@ JUDGE: Sequence[Mutant] = (
 )
 """The verdict on a case itself."""
 
-MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *TOTALS, *MERGES, *ARCHIVES, *JUDGE)
+MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *TOTALS, *MERGES, *ARCHIVES, *LOOKUPS, *JUDGE)
