@@ -28,6 +28,7 @@ _FIRST = (
     "test_the_demo_with_columns",
     "tests/faults/sweep/test_sample.py",
     "tests/faults/sweep/test_archives.py",
+    "tests/faults/sweep/test_late.py",
 )
 """The longest tests: the last to end has one core to itself, and leaves one idle. Then those with a
 Spark session of their own: none other may run in their process yet."""

@@ -772,6 +772,34 @@ LOOKUPS: Sequence[Mutant] = (
 )
 """What keeps the rows of a batch as of one moment of its references."""
 
+_KEPT = f"{_RUNTIME}/rejected/kept_late_rows.py"
+_LATE = (
+    "tests/faults/sweep/test_late.py"
+    "::test_each_row_is_used_rejected_or_late_wherever_a_driver_is_killed[sample]"
+)
+LATE_ROWS: Sequence[Mutant] = (
+    _mutant(
+        "late rows are written outside of the batch's transaction",
+        Edit(
+            _KEPT,
+            "        write(rows, REJECTED, context, tablets.java, number)\n",
+            '        found = [{**row.asDict(), "time": 1} for row in rows.collect()]\n'
+            "        context.client.insert_rows(context.settings.outputs[REJECTED], found)\n",
+        ),
+        _LATE,
+    ),
+    _mutant(
+        "a late row counts once for each window that it has missed",
+        Edit(
+            _KEPT,
+            "LateRows(count, watermark, newest)",
+            "LateRows(drops or 0, watermark, newest)",
+        ),
+        _LATE,
+    ),
+)
+"""What keeps late rows (late="reject" in job.py)."""
+
 _ORACLE = "tests/faults/sweep/test_oracle.py"
 JUDGE: Sequence[Mutant] = (
     _mutant(
@@ -816,4 +844,13 @@ JUDGE: Sequence[Mutant] = (
 )
 """The verdict on a case itself."""
 
-MUTANTS: Sequence[Mutant] = (*LEDGER, *CONNECTOR, *TOTALS, *MERGES, *ARCHIVES, *LOOKUPS, *JUDGE)
+MUTANTS: Sequence[Mutant] = (
+    *LEDGER,
+    *CONNECTOR,
+    *TOTALS,
+    *MERGES,
+    *ARCHIVES,
+    *LOOKUPS,
+    *LATE_ROWS,
+    *JUDGE,
+)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,19 +12,12 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from minicluster.client import Fault
-from minicluster.testing import Running
 from tests.support.helpers import (
     StreamOf,
-    at_a_commit,
     head_of,
     refusal,
-    run_until_it_fails,
 )
-from tests.support.server_errors import UNAVAILABLE
 from ytstream.job import LATE, REJECTED
-from ytstream.ledger import ledger_rows
-from ytstream.settings.job_settings import OWN, SPYT
 from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
@@ -217,116 +209,3 @@ def test_rows_behind_two_operators_with_state_are_only_counted(stream_of: Stream
     stream.drain()
     assert _kept(stream) == []
     assert head_of(stream).totals.late > 0
-
-
-# -- under faults
-
-
-@dataclass(frozen=True)
-class Account:
-    """What became of the rows of all batches, as ledger and `rejected` say."""
-
-    read: int
-    rejected: int
-    notes: list[dict[str, Any]]
-    """Notes of the late rows, and how many of these rows are late for all that they could be in."""
-    lost: int
-
-    @property
-    def used(self) -> int:
-        """How many rows are in the results at least once."""
-        return self.read - self.rejected - self.lost
-
-
-def _account(stream: Stream) -> Account:
-    """Hold each batch of the ledger against the rows of `rejected` that it has read."""
-    path, found = stream.settings.outputs[REJECTED], dict[tuple[str, int, int], dict[str, Any]]()
-    for row in stream.client.select_rows(f"* from [{path}]"):
-        queue = row.get("queue_id", stream.settings.queues[0])
-        found[queue, row["tablet_index"], row["row_index"]] = row
-    read, rejected, notes = 0, 0, []
-    query = f"rows_read, rows_written, queues, state from [{stream.settings.ledger}]"
-    for batch in stream.client.select_rows(f'{query} where kind = "batch"'):
-        ranges = ledger_rows.ranges_of(batch)
-        mine = [
-            row
-            for (queue, tablet, index), row in found.items()
-            for first, end in [ranges.get(queue, {}).get(tablet, (0, 0))]
-            if first <= index < end
-        ]
-        late = [json.loads(row["row"])["$late"] for row in mine if row["reason"] == LATE]
-        assert ledger_rows.late_of(batch) == len(late)
-        assert sum(ledger_rows.rejected_of(batch).values()) == len(mine) - len(late)
-        assert batch["rows_written"].get(REJECTED, 0) == len(mine)
-        read, rejected = read + batch["rows_read"], rejected + len(mine) - len(late)
-        notes += late
-    assert rejected + len(notes) == len(found)
-    lost = sum(len(note["missed"]) == note["of"] for note in notes)
-    return Account(read, rejected, notes, lost)
-
-
-def _at_the_commit(stream: Stream, cluster: Running) -> Fault:
-    return at_a_commit(stream, cluster, "fail")
-
-
-def _at_the_rejected_rows(stream: Stream, cluster: Running) -> Fault:
-    faults, where = cluster.client.faults, {"path": stream.settings.outputs[REJECTED]}
-    return faults.add(method="ModifyRows", where=where, action="fail", error=UNAVAILABLE)
-
-
-_JOBS = {
-    "tumbling": "window", "sliding": "window", "deduplicate": "deduplicate", "sessions": "sessions",
-}  # fmt: skip
-"""How a job is called here -> its processing."""
-_FAULTS = [
-    ("transactional", _at_the_commit),
-    ("transactional", _at_the_rejected_rows),
-    ("at_least_once", _at_the_rejected_rows),
-]
-"""Only a transactional batch has a commit of its outputs."""
-
-
-@pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
-@pytest.mark.parametrize("job", _JOBS)
-@pytest.mark.parametrize(("guarantee", "fault"), _FAULTS)
-@pytest.mark.journey
-def test_each_row_is_used_rejected_or_late_after_a_fault(
-    stream_of: StreamOf, cluster: Running, connector: str, guarantee: str, job: str,
-    fault: Callable[[Stream, Running], Fault],
-) -> None:  # fmt: skip
-    stream = stream_of(guarantee, _JOBS[job], rejects=True)
-    stream.redeclare(late="reject")
-    if job == "sliding":
-        stream.redeclare(transform=_sliding)
-    late = _late(stream, 150)
-    stream.send(200)
-    stream.recover()
-    rule = fault(stream, cluster)
-    # Outside of a transaction, a write that was refused is sent again.
-    if guarantee == "at_least_once":
-        stream.drain()
-    else:
-        run_until_it_fails(stream)
-    assert cluster.client.faults.get(rule).hits > 0
-    cluster.client.faults.clear()
-    stream.close()
-    account = _account(stream)
-    assert account.read == len(stream.sent) + len(late)
-    assert len(account.notes) >= len(late)
-    results = _results(stream, job, account)
-    # Under at_least_once a batch that ran again may have written its results twice.
-    assert results >= 0 if guarantee == "at_least_once" else results == 0
-
-
-def _results(stream: Stream, job: str, account: Account) -> int:
-    """Return how many rows more there are in the results than were used."""
-    if job == "deduplicate":
-        rows = stream.sample.passing(stream.context.job, stream.sent)
-        wanted = len({row["event_id"] for row in rows})
-        return sum(stream.found().values()) - wanted
-    bids = stream.client.select_rows(f"bids from [{stream.settings.output}]")
-    missed = sum(len(note["missed"]) for note in account.notes)
-    times, lost = (3, missed) if job == "sliding" else (1, account.lost)
-    # The two rows that closed the last windows or sessions are in the state.
-    places = times * (account.read - account.rejected - 2)
-    return sum(int(row["bids"]) for row in bids) - (places - lost)

@@ -1,0 +1,49 @@
+"""Late rows under kills and faults; `make journeys` has a case at each point, and sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.sweep import lab
+from tests.faults.sweep.late import PLAYS, LateRun, Play, play_sequence, site
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.thorough]
+_CASES, _SEQUENCES = 13, 40
+"""Of each play, and in all."""
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[lab.Lab]:
+    with lab.opened() as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("play", "cases"),
+    [
+        pytest.param(PLAYS[2], 6, id="sample"),
+        *(pytest.param(play, _CASES, id=play.name, marks=pytest.mark.journey) for play in PLAYS),
+    ],
+)
+def test_each_row_is_used_rejected_or_late_wherever_a_driver_is_killed(
+    opened: lab.Lab, play: Play, cases: int, tmp_path: Path
+) -> None:
+    with site(play, opened, tmp_path) as here:
+        run = LateRun(here)
+        run.record()
+        assert run.play(cases) == []
+        total = run.total
+        assert all((total.used, total.rejected, total.lost, total.late_batches))
+        assert (total.partly > 0) == (play.job == "sliding")
+
+
+@pytest.mark.parametrize("seed", range(1, _SEQUENCES + 1))
+@pytest.mark.journey
+def test_each_row_is_used_rejected_or_late_whatever_happens(
+    opened: lab.Lab, seed: int, tmp_path: Path
+) -> None:
+    with site(PLAYS[seed % len(PLAYS)], opened, tmp_path) as here:
+        assert play_sequence(here, seed).problems == []
