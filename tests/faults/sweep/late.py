@@ -33,6 +33,7 @@ from tests.faults.sweep.points import WRITES, Point, classified, places
 from tests.faults.sweep.recording import Recording
 from tests.faults.variants import Variant
 from tests.support import server_errors
+from ytstream.errors import SupersededError
 from ytstream.job import LATE, REJECT, REJECTED, JobContext
 from ytstream.settings.job_settings import OWN, SPYT
 
@@ -157,15 +158,21 @@ class LateSite:
         is_drained = self.recording.drained()
 
         def look() -> bool:
-            if not self.drivers:
-                self.start()
-            if self.drivers[-1].is_over:
-                if is_final(self.drivers[-1].error):
-                    raise EndedError(str(self.drivers[-1].error))
+            self._verify_goes_on()
+            if all(driver.is_over for driver in self.drivers):
                 self.start()
             return is_drained()
 
         until(look, "each row in a batch", pause=_LOOK_SECONDS)
+
+    def _verify_goes_on(self) -> None:
+        """Raise EndedError if a driver has ended for good, but for one that another one followed.
+
+        Of two that start at the same time, either may be the one that goes on.
+        """
+        for error in (driver.error for driver in self.drivers):
+            if is_final(error) and not isinstance(error, SupersededError):
+                raise EndedError(str(error))
 
     def end(self) -> None:
         """End all drivers between two batches."""
