@@ -144,7 +144,7 @@ def verify_exact(stream: Stream) -> None:
     [
         ("transactional", "own", 1, archives.HANDED_BYTES),
         ("transactional", "spyt", 1, 0),
-        ("at_least_once", "own", 2, 300),
+        ("at_least_once", "own", 2, 1_200),
         ("idempotent", "own", 1, 0),
         ("idempotent", "spyt", 2, archives.HANDED_BYTES),
     ],

@@ -128,8 +128,8 @@ def write_pieces(
     """Write the rows of an archive under a master transaction; return the lines of Pieces.java.
 
     ``bounds``: when the oldest and the newest period begins, and when the last one ended that takes
-    no row any more. ``handed``: how many bytes of rows a task leaves to the driver. With either
-    connector: SPYT's writer makes one table in ten requests and more.
+    no row any more. ``handed``: how many bytes of rows all tasks leave to the driver. With
+    either connector: SPYT's writer makes one table in ten requests and more.
     """
     return str(
         java[f"{PIECES}.write"](

@@ -33,9 +33,10 @@ REASONS: Mapping[str, str] = {
     "late": "archive: late",
 }
 """Pieces.java's names of reasons -> what `rejected` says."""
-HANDED_BYTES = 256 << 10
-"""What a task of few rows hands to the driver, which writes one table of them: each table that a
-task writes has a chunk of its own, and the tables of periods keep these chunks."""
+HANDED_BYTES = 4 << 20
+"""What the tasks of a batch hand to the driver at most, each an equal part. It writes one table of
+these rows for a period: each table that a task writes has a chunk of its own, and the tables of
+periods keep these chunks."""
 _TOO_MANY = "ytstream: too many periods in a batch"
 """What a task says of more periods than `open_periods`."""
 

@@ -75,7 +75,7 @@ public final class Pieces implements FlatMapFunction, Serializable {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     YTreeBinarySerializer.serialize(attributes, out);
     Pieces pieces = new Pieces(conf, out.toByteArray(), schema, folder, transaction, schema.fieldIndex(by), seconds, oldest,
-        newest, refused, most, handed);
+        newest, refused, most, handed / Math.max(1, rows.getNumPartitions()));
     StringBuilder lines = new StringBuilder();
     TreeMap few = new TreeMap();
     for (Object task : rows.toJavaRDD().mapPartitions(pieces).collect()) {
