@@ -197,6 +197,16 @@ def test_what_has_become_slow_is_named_within_a_minute() -> None:
     assert "take 2.0 s" in said
 
 
+def test_four_deploys_of_a_day_do_not_hide_a_backlog() -> None:
+    """Who follows the advice starts the job again, and asks again."""
+    found = _facts([76_000] * 4, _batches(LIMIT, 0.7, 5.0))
+    assert found.status is not None
+    found = replace(found, status=replace(found.status, epochs=4))
+    names = [cause.name for cause, _ in causes.causes_of(found)]
+    assert names[0] == "cut"
+    assert "restarts" in names
+
+
 def test_a_slow_commit_is_no_pause() -> None:
     """A batch ends before its commit: what follows is not the trigger's."""
     times = BatchTimes(600, 100, 5, 3_000)
@@ -237,7 +247,9 @@ def test_rows_of_a_long_trigger_are_no_backlog() -> None:
     ]
     found = _facts([50_000] * 4, batches, seconds=40.0, connector=OWN, trigger=60.0)
     name, said = _first(found)
-    assert name == "trigger"
+    assert found.status is not None
+    deployed = replace(found, status=replace(found.status, epochs=4))
+    assert name == _first(deployed)[0] == "trigger"
     assert "the first for 40 s: batches have taken 8.0 s of the last" in said
     assert "set trigger_seconds = 2 in the configuration" in said
     waiting = _facts([50_000] * 4, batches, seconds=90.0, connector=OWN, trigger=60.0)

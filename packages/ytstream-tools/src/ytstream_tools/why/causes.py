@@ -447,8 +447,9 @@ def _restarts(found: Facts) -> Finding | None:
     if status is None or status.process != ProcessState.RUNNING or status.epochs <= _STARTS_PER_DAY:
         return None
     return Finding(
-        f"the job has started {counted(status.epochs, 'time')} again in the last day",
-        (f"{found.make('logs')}: lines with `failure` say why",),
+        f"the job has started again {counted(status.epochs, 'time')} in the last day, deploys "
+        "included",
+        (f"{found.make('logs')}: lines with `failure` say why it has done so on its own",),
     )
 
 
@@ -500,7 +501,6 @@ CAUSES: Sequence[Cause] = (
     Cause("rejected", _rejected),
     Cause("late", _late),
     Cause("unsealed", _unsealed),
-    Cause("restarts", _restarts),
     Cause("batch", slowness.long_batch),
     Cause("tablet", slowness.hot_tablet),
     Cause("requests", slowness.slow_requests),
@@ -511,6 +511,7 @@ CAUSES: Sequence[Cause] = (
     Cause("transform", slowness.slow_transform),
     Cause("behind", slowness.behind),
     Cause("trigger", slowness.long_trigger),
+    Cause("restarts", _restarts),
     Cause("idle", _idle, is_healthy=True),
     Cause("works", _works, is_healthy=True),
 )
