@@ -191,6 +191,17 @@ class LookupRun:
         folder = str(self.recording.folder) if is_on else None
         self.recording.control.record(folder, sorted({*WRITES, "LookupRows"}))
 
+    def _state(self, n: int) -> Path:
+        return self.recording.folder / f"{n}.state"
+
+    def _changes_by(self, n: int) -> Iterator[Change]:
+        """Yield the changes that a state has. One that was saved when a held request was over has a
+        lower number than the change meanwhile: so by the time of the files."""
+        saved = self._state(n).stat().st_mtime_ns
+        for change in self._recorded:
+            if not change.n or self._state(change.n).stat().st_mtime_ns <= saved:
+                yield change
+
     def _start(self) -> None:
         self.driver = self.recording.driver()
         self.driver.start()
@@ -243,7 +254,7 @@ class LookupRun:
             self._changed(reference)
             if is_on:
                 n = control.journal()[-1].n
-                control.save(str(self.recording.folder / f"{n}.state"))
+                control.save(str(self._state(n)))
                 self._keep_states(True)
                 self.changes[-1] = replace(self.changes[-1], n=n)
 
@@ -300,10 +311,10 @@ class LookupRun:
     def _played(self, case: Case) -> list[str]:
         """Play a case; return what is wrong."""
         recording, n = self.recording, case.state
-        recording.load(str(recording.folder / f"{n}.state"))
+        recording.load(str(self._state(n)))
         recording.control.clock.advance(_EXPIRED_SECONDS)
         recording.control.journal.clear()
-        self.changes = [change for change in self._recorded if change.n <= n]
+        self.changes = [*self._changes_by(n)]
         try:
             self._meanwhile(case.step, case.fault)
             self.driver.end()
