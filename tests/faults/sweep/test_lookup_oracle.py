@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.faults.sweep.lookup_oracle import KEYS, LARGE, REFERENCES, WRITTEN, Change, Looked, text
+from tests.faults.sweep.lookups import FORMS, LookupRun
 
 CHANGES = [Change(name, version, f"{name} {version if name != WRITTEN else 0}",
                   100 * version, 100 * version + 10)
@@ -106,3 +110,14 @@ def test_a_row_that_is_left_out_without_reason_is_lost() -> None:
     found = looked(LARGE)
     (said,) = replace(found, output=found.output[1:]).problems()
     assert said == f"lost: ['{found.output[0]['event_id']}'], repeated: []"
+
+
+def test_the_state_after_a_held_request_has_the_change_meanwhile(tmp_path: Path) -> None:
+    """It has the number of the request, which came before the change."""
+    for time, n in enumerate((5, 9, 7), 1):
+        path = tmp_path / f"{n}.state"
+        path.touch()
+        os.utime(path, (time, time))
+    run: Any = LookupRun(FORMS[0], SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
+    run._recorded = [CHANGES[0], replace(CHANGES[1], n=9)]
+    assert {n: len([*run._changes_by(n)]) for n in (5, 7, 9)} == {5: 1, 7: 2, 9: 2}
