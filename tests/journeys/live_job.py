@@ -117,13 +117,13 @@ class Live:
 
 
 @contextmanager
-def live(folder: Path) -> Iterator[Live]:
-    """Generate a map with rejected rows in ``folder`` and provision it; no driver runs yet.
+def live(folder: Path, processing: str = "map") -> Iterator[Live]:
+    """Generate a job with rejected rows in ``folder`` and provision it; no driver runs yet.
 
     None outlives the block.
     """
-    made = example("transactional", "map", rejects=True)
-    project = project_of(Variant("transactional", "map", 1), folder)
+    made = example("transactional", processing, rejects=True)
+    project = project_of(Variant("transactional", processing, 1), folder)
     job = replace(made.job, name=project.name)
     with minicluster.start() as cluster, ExitStack() as processes:
         settings = load(project / "config/local.toml", {"YT_PROXY": cluster.http})
