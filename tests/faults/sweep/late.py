@@ -44,6 +44,8 @@ _KEPT_BATCHES = "spark.sql.streaming.minBatchesToRetain"
 """The oracle reads the watermark of each batch in the offset log."""
 KILLED, REFUSED, DROPPED, LOST_REPLY = "killed", "refused", "dropped", "lost-reply"
 _ACTIONS = {REFUSED: "fail", DROPPED: "hang_up", LOST_REPLY: "lose_reply"}
+_FIRST = "first"
+"""The place of the first batch of the recorded run."""
 _FAULT_EACH = 3
 """At every third point a fault meets a living driver, too."""
 
@@ -327,27 +329,33 @@ class LateRun:
         here.end()
         control.record(None)
         entries, root = control.journal(), recording.variant.root
-        names = places(("first", "last", "rowless"), start="restart", is_listing=False)
+        names = places((_FIRST, "last", "rowless"), start="restart", is_listing=False)
         points = [point for point in classified(entries, root, names) if point.is_write]
         writes = [entry.n for entry in entries if entry.method in WRITES]
         self.cases = [*_cases(points, writes)]
 
-    def play(self, count: int) -> list[str]:
-        """Play so many of the cases; return what is wrong, by case.
+    def spread(self, count: int) -> list[Case]:
+        """Return so many of the cases, at equal distances.
 
-        They are at equal distances. Those of another play begin at another point, so that together
-        they are at all points.
+        Those of another play begin at another point, so that together they are at all points.
         """
-        wrong, begun = list[str](), time.monotonic()
         each, share = len(self.cases) / count, PLAYS.index(self.site.play) / len(PLAYS)
-        chosen = [self.cases[int((number + share) * each)] for number in range(count)]
-        for case in chosen:
+        return [self.cases[int((number + share) * each)] for number in range(count)]
+
+    def commit(self, count: int) -> list[Case]:
+        """Return the last cases before and at the commit of the first batch with late rows."""
+        return [case for case in self.cases if case.point.place == _FIRST][-count:]
+
+    def play(self, cases: Sequence[Case]) -> list[str]:
+        """Play cases; return what is wrong, by case."""
+        wrong, begun = list[str](), time.monotonic()
+        for case in cases:
             found = self._played(case)
             self.total.add(found)
             wrong += [f"{case.name}: {problem}" for problem in found.problems]
-        disturbed = sum(case.fault != KILLED for case in chosen)
-        said = f"{count - disturbed} kills and {disturbed} faults of {len(self.cases)} cases"
-        said += f", {(time.monotonic() - begun) / count:.1f} s each"
+        disturbed = sum(case.fault != KILLED for case in cases)
+        said = f"{len(cases) - disturbed} kills and {disturbed} faults of {len(self.cases)} cases"
+        said += f", {(time.monotonic() - begun) / len(cases):.1f} s each"
         _tell(self.site.play, said, self.total, wrong)
         return wrong
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.faults.sweep import lab
-from tests.faults.sweep.late import PLAYS, LateRun, Play, play_sequence, site
+from tests.faults.sweep.late import PLAYS, Case, LateRun, Play, play_sequence, site
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.thorough]
-_CASES, _SEQUENCES = 13, 40
-"""Of each play, and in all."""
+_SPREAD = partial(LateRun.spread, count=13)
+_SEQUENCES = 40
+Choose = Callable[[LateRun], Sequence[Case]]
 
 
 @pytest.fixture(scope="module")
@@ -22,19 +24,19 @@ def opened() -> Iterator[lab.Lab]:
 
 
 @pytest.mark.parametrize(
-    ("play", "cases"),
+    ("play", "choose"),
     [
-        pytest.param(PLAYS[2], 6, id="sample"),
-        *(pytest.param(play, _CASES, id=play.name, marks=pytest.mark.journey) for play in PLAYS),
+        pytest.param(PLAYS[2], partial(LateRun.commit, count=6), id="sample"),
+        *(pytest.param(play, _SPREAD, id=play.name, marks=pytest.mark.journey) for play in PLAYS),
     ],
 )
 def test_each_row_is_used_rejected_or_late_wherever_a_driver_is_killed(
-    opened: lab.Lab, play: Play, cases: int, tmp_path: Path
+    opened: lab.Lab, play: Play, choose: Choose, tmp_path: Path
 ) -> None:
     with site(play, opened, tmp_path) as here:
         run = LateRun(here)
         run.record()
-        assert run.play(cases) == []
+        assert run.play(choose(run)) == []
         total = run.total
         assert all((total.used, total.rejected, total.lost, total.late_batches))
         assert (total.partly > 0) == (play.job == "sliding")
