@@ -315,9 +315,10 @@ class LateRun:
         """Record the run."""
         here, recording = self.site, self.site.recording
         control, folder = recording.control, recording.folder
-        for rows in ([_NEWER] * 12 + [_FUTURE], [_JUMP], [_NEWER] * 6):
+        for rows in ([_NEWER] * 12 + [_FUTURE], [_NEWER] * 6, [_JUMP]):
             here.send(rows)
             here.drain()
+        here.rest()  # else the next start has this batch to run again, before it looks at the queue
         here.end()
         here.send([*_MIXED * 6, _NEWER])
         self.base = str(folder / "base.state")
