@@ -10,14 +10,14 @@ import json
 import sys
 from pathlib import Path
 
-from tests.faults.operations import cases
+from tests.faults.operations import cases, loads
 from tests.faults.operations.job_site import NotDoneError, site
 
 
 def main(package: str, name: str, outcome: Path, former: str | None = None) -> None:
     try:
         with site(package, former) as here:
-            found = cases.CASES[name](here)
+            found = {**cases.CASES, **loads.CASES}[name](here)
     except NotDoneError as error:
         sys.exit(str(error))
     print(json.dumps(found))

@@ -269,6 +269,26 @@ def test_an_executor_whose_heap_is_full_is_named(
 
 
 @pytest.mark.journey
+@pytest.mark.parametrize("processing", ["map", "window"])
+def test_too_few_cores_and_the_version_that_ran_before_are_named(
+    generate: Generate, installed: dict[str, Path], play: Play, processing: str
+) -> None:
+    """Both remedies are followed: a job that was submitted is replaced, or started again."""
+    found = play(generate(processing=processing), installed[SPARK], "few_cores_and_a_wrong_deploy")
+    cores, deploy = found["cores"], found["deploy"]
+    assert cores["differing"] == []
+    assert "raise `executors` under [submit] so that there are 4 cores" in cores["said"]
+    assert "submit REPLACE=1" in cores["said"]
+    assert cores["after"]["took"] < 0.8 * cores["before"]["took"]
+    assert cores["named_after"] != "cores"
+    assert "no rate for this price" in deploy["said"]
+    assert "make capture failed" in deploy["said"]
+    assert deploy["is_former"]
+    assert deploy["before"]["waiting"] > 0
+    assert deploy["after"]["waiting"] == 0
+
+
+@pytest.mark.journey
 def test_a_driver_whose_import_fails_on_the_node_ends_the_submit_with_its_stderr(
     generate: Generate, installed: dict[str, Path], play: Play
 ) -> None:

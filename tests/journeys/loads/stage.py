@@ -127,13 +127,13 @@ class Stage:
         named = [cause.name for cause, _ in causes.causes_of(found)]
         return [name for name in named if name != "restarts"]
 
-    def wait_named(self, *names: str) -> None:
-        """Wait until one of the causes is named first."""
+    def wait_named(self, *names: str, also: str = "") -> None:
+        """Wait until one of the causes is named first, and the other one as well."""
         said: list[list[str]] = []
 
         def is_named() -> bool:
             said.append(self.causes())
-            return said[-1][:1] in [[name] for name in names]
+            return said[-1][:1] in [[name] for name in names] and (not also or also in said[-1])
 
         eventually(
             is_named,

@@ -1,8 +1,7 @@
-"""Loads of a real job: what `why` says, whether its figures are there, what its advice does.
+"""Twelve loads of a real job: what `why` says, whether its figures are there, what its advice does.
 
 The job is a process with the real SPYT. A load that is made of time waits and does not work: a
 Python function that sleeps, a cluster that answers late. Nothing asserts how fast this machine is.
-Too few cores are not here: only a job that was submitted has executors.
 """
 
 from __future__ import annotations
@@ -11,13 +10,14 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from tests.journeys.loads.stage import Stage, stage
 from tests.journeys.loads.table import FULL, PACED, TOO_MANY, Load
 from tests.support.jvm import submit_args
-from tests.support.under_load.code import CORRECTED, FAILS, POISON, WRONG
+from tests.support.under_load.code import CORRECTED, FAILS, POISON, SLEEPS, WRONG
 from tests.support.under_load.minute import Minute, differing
 from tests.support.under_load.producer import ALL
 from tests.support.waiting import eventually
@@ -53,13 +53,13 @@ def _first(said: str) -> tuple[str, str]:
     return name, text
 
 
-def _named(here: Stage, *causes: str) -> tuple[str, Minute]:
+def _named(here: Stage, *causes: str, also: str = "") -> tuple[str, Minute]:
     """Wait for the cause; return what the command says, and the tables of the same moment.
 
     Its figures are those of the tables.
     """
     for _ in range(5):
-        here.wait_named(*causes)
+        here.wait_named(*causes, also=also)
         said, minute, passed = here.asked()
         name, text = _first(said)
         if name in causes:
@@ -142,6 +142,29 @@ def test_a_full_account_is_named_and_the_job_goes_on_when_it_has_space(
     _told(record_property, here, "a full account", said, "waiting", before, after)
     assert not here.has_ended()
     assert after == 0
+    _end(here)
+
+
+def test_a_hot_tablet_hides_a_slow_proxy(here: Stage, record_property: Note) -> None:
+    load = replace(PACED["one hot tablet"], chosen={}, code="", rows=600, is_slow_proxy=True)
+    _begin(here, load)
+    said, minute = _named(here, "tablet", also="requests")
+    assert "\n  requests: " in said
+    before = minute.figures()["share"]
+    here.restore()  # what waits in the one tablet would take minutes
+    here.drain()
+    _slow_proxy(here)
+    here.producer.tablets = ALL
+    here.producer.send(700)
+    then, minute = _named(here, "requests")
+    between = minute.figures()
+    name = "a hot tablet and a slow proxy"
+    _told(record_property, here, name, said, "share", before, between["share"])
+    here.restore()
+    after = here.after().figures()["verify"]
+    _told(record_property, here, "... then", then, "verify", between["verify"], after)
+    assert between["share"] < before / 2
+    assert after < between["verify"] / 2
     _end(here)
 
 
@@ -244,6 +267,24 @@ def _end(here: Stage) -> None:
     """Nothing is wrong once the rows that have waited are read."""
     here.drain()
     here.wait_named(*HEALTHY)
+
+
+def test_a_slow_function_hides_a_cut_limit(here: Stage, record_property: Note) -> None:
+    """Each batch is cut, and most of its time is the function's: the limit is named after it."""
+    slow = replace(PACED["a cut limit"], code=SLEEPS.format(seconds=0.1))
+    _begin(here, slow)
+    said, minute = _named(here, "transform")
+    before = minute.figures()["reading"]
+    here.run(slow.chosen)
+    then, minute = _named(here, "cut")
+    between = minute.figures()["reading"]
+    _told(record_property, here, "a slow UDF and a cut limit", said, "reading", before, between)
+    _follow(here, PACED["a cut limit"], then)
+    after = here.after().figures()["reading"]
+    _told(record_property, here, "... then", then, "reading", between, after)
+    assert before * 1.5 <= between
+    assert between * 1.5 <= after
+    _end(here)
 
 
 # -- what ends a job
