@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -267,8 +267,9 @@ def _killed(job: Job) -> None:
 
 def _behind(job: Job) -> None:
     send(job.context, 400)
+    now = datetime.now(UTC)  # the last batch must not have ended minutes ago
     for number in range(2, 5):  # each takes all of the time
-        begun = NOW - timedelta(seconds=2 * (6 - number))
+        begun = now - timedelta(seconds=2 * (6 - number))
         done = BatchRow({job.queue: {0: (0, 10)}}, {}, begun, begun + timedelta(seconds=2))
         write_rows(job.context, batch_row(Head(epoch=3, batch=number, number=number), done))
     job.write(number=4)
