@@ -59,8 +59,9 @@ PACED: Mapping[str, Load] = {
         follow="spread",
     ),
     TOO_MANY: Load(
-        "transform", "reading", 1.7, r"no setting helps", {"max_rows_per_partition": 200}, _SLEEPS,
-        rows=500, follow="nothing",  # twice the limit would be twice the rows if it did
+        "transform", "reading", 1.4, r"no setting helps", {"max_rows_per_partition": 200},
+        SLEEPS.format(seconds=0.04),  # most of a batch, also where nothing else runs
+        rows=500, follow="nothing",
     ),
     "a slow cluster": Load(
         "writes", "waited", 0.5, r"tablet cells of the outputs' bundle", {}, slow=WRITES, rows=700,
