@@ -59,8 +59,7 @@ PACED: Mapping[str, Load] = {
         follow="spread",
     ),
     TOO_MANY: Load(
-        "transform", "reading", 1.4, r"no setting helps", {"max_rows_per_partition": 200},
-        SLEEPS.format(seconds=0.04),  # most of a batch, also where nothing else runs
+        "transform", "reading", 1.4, r"no setting helps", {"max_rows_per_partition": 50}, _SLEEPS,
         rows=500, follow="nothing",
     ),
     "a slow cluster": Load(

@@ -29,6 +29,8 @@ MINUTE = 60.0
 BEHIND_A_PROXY = 0.3
 """Seconds that a slow proxy keeps each request."""
 HEALTHY = ("idle", "works")
+_FULL_BATCHES = 10
+"""As many as the figures are of."""
 
 
 @pytest.fixture(scope="module", params=["map", "window"])
@@ -182,6 +184,8 @@ def test_a_load_is_named_and_the_advice_helps(
     assert before["oldest"] < MINUTE
     assert re.search(load.says, said), said
     assert "submit" not in said
+    if name == TOO_MANY:
+        before = _of_full_batches(here, load)
     _follow(here, load, said)
     after = _after(here, load)
     here.producer.send(0)
@@ -192,6 +196,22 @@ def test_a_load_is_named_and_the_advice_helps(
     else:
         assert _is_better(load, before[load.figure], after)
     _end(here)
+
+
+def _of_full_batches(here: Stage, load: Load) -> dict[str, float]:
+    """Return the figures once the last batches have all rows that they may read.
+
+    The first ones have fewer, and so fewer in a second.
+    """
+    most = int(str(load.chosen["max_rows_per_partition"])) * len(ALL)
+
+    def full() -> dict[str, float] | None:
+        found = here.read()
+        last = [int(row["rows_read"]) for row in found.batches[-_FULL_BATCHES:]]
+        return found.figures() if len(last) == _FULL_BATCHES and min(last) >= most else None
+
+    found: dict[str, float] = eventually(full, 2 * MINUTE, what="full batches", pause=1.0)
+    return found
 
 
 def _without_the_function(here: Stage, note: Note) -> None:
@@ -240,7 +260,7 @@ def _follow(here: Stage, load: Load, said: str) -> None:
     elif load.follow == "administrators":
         here.restore()
     elif load.follow == "nothing":
-        here.run({**load.chosen, "max_rows_per_partition": 400}, load.code)
+        here.run({**load.chosen, "max_rows_per_partition": 100}, load.code)
     else:
         found = re.search(load.says, said)
         assert found is not None
