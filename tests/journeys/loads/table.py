@@ -59,7 +59,7 @@ PACED: Mapping[str, Load] = {
         follow="spread",
     ),
     TOO_MANY: Load(
-        "transform", "reading", 1.4, r"no setting helps", {"max_rows_per_partition": 50}, _SLEEPS,
+        "transform", "reading", 1.4, r"no setting helps", {"max_rows_per_partition": 100}, _SLEEPS,
         rows=500, follow="nothing",
     ),
     "a slow cluster": Load(

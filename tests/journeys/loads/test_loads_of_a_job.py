@@ -260,7 +260,7 @@ def _follow(here: Stage, load: Load, said: str) -> None:
     elif load.follow == "administrators":
         here.restore()
     elif load.follow == "nothing":
-        here.run({**load.chosen, "max_rows_per_partition": 100}, load.code)
+        here.run({**load.chosen, "max_rows_per_partition": 200}, load.code)
     else:
         found = re.search(load.says, said)
         assert found is not None
