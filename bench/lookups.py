@@ -1,7 +1,7 @@
 """The job of a case that looks up keys, and the join that it is compared with.
 
-A row of the queue has a random number, of which each run makes its key. So the runs of one driver
-look up different keys of the same distribution, and a cache knows the frequent ones.
+Each row of the queue has a random number, and each run makes another key of it. So the runs of one
+driver look up different keys of the same distribution, and a cache knows the frequent ones.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Jobs with late rows, killed or disturbed at each point of a start and of batches that have some.
 
-One run is recorded: a watermark is far ahead, rows wait of which some are late, for all windows or
-for some, some are rejected, some are repeats; a driver reads them in two batches, and one without
-rows follows. A case is a point of that run. A driver is killed there, and a new one goes on from
-the state that it has left; or a fault meets a living driver there. More late rows follow. Then the
-oracle accounts for each row of each batch.
+One run is recorded. A watermark is far ahead when rows arrive: some late for all windows, some for
+a few, some to be rejected, some repeats, and others in time. A driver reads them in two batches. A
+case is a point of that run. A driver is killed there, and a new one goes on from the state that it
+has left. Or a fault meets a living driver there. More late rows follow. Then the oracle accounts
+for each row of each batch.
 
 A sequence is random: rows of all kinds, batches, kills, faults, restarts, a second driver.
 """

@@ -1,4 +1,4 @@
-"""What must come of rows of which some are late, batch by batch, without a line of the runtime.
+"""Where each row of a batch has to be if some rows are late, without a line of the runtime.
 
 The ledger says which rows a batch has read, and Spark's offset log under which watermarks it ran.
 The rest is plain Python: which rows were rejected, what each row could be in, what of it was closed
@@ -264,7 +264,7 @@ def _entered(
 def _judged(
     rules: Rules, batch: Batch, rows: Mapping[Position, Row]
 ) -> tuple[dict[Position, Any], list[Placed]]:
-    """Return what `rejected` must say of which rows, and the rows that are used."""
+    """Return what `rejected` has to say of each row in it, and the rows that are used."""
     kept, used = dict[Position, Any](), list[Placed]()
     for at, row in rows.items():
         time = int(row["date_time"])

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.faults.sweep import lab
 from tests.faults.sweep.archives import VARIANTS, recorded
+from tests.faults.sweep.lab import Lab
 from tests.faults.variants import Variant
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.thorough]
-
-
-@pytest.fixture(scope="module")
-def opened() -> Iterator[lab.Lab]:
-    with lab.opened() as found:
-        yield found
 
 
 @pytest.mark.parametrize(
@@ -28,7 +21,7 @@ def opened() -> Iterator[lab.Lab]:
     ],
 )
 def test_each_row_is_in_one_table_or_rejected_wherever_a_driver_is_killed(
-    opened: lab.Lab, variant: Variant, every: int, tmp_path: Path
+    opened: Lab, variant: Variant, every: int, tmp_path: Path
 ) -> None:
     with recorded(variant, opened, tmp_path) as run:
         assert run.play(every) == []

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.faults.sweep import lab
+from tests.faults.sweep.lab import Lab
 from tests.faults.sweep.late import PLAYS, Case, LateRun, Play, play_sequence, site
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.thorough]
 _SPREAD = partial(LateRun.spread, count=13)
 _SEQUENCES = 40
 Choose = Callable[[LateRun], Sequence[Case]]
-
-
-@pytest.fixture(scope="module")
-def opened() -> Iterator[lab.Lab]:
-    with lab.opened() as found:
-        yield found
 
 
 @pytest.mark.parametrize(
@@ -31,7 +25,7 @@ def opened() -> Iterator[lab.Lab]:
     ],
 )
 def test_each_row_is_used_rejected_or_late_wherever_a_driver_is_killed(
-    opened: lab.Lab, play: Play, choose: Choose, tmp_path: Path
+    opened: Lab, play: Play, choose: Choose, tmp_path: Path
 ) -> None:
     with site(play, opened, tmp_path) as here:
         run = LateRun(here)
@@ -45,7 +39,7 @@ def test_each_row_is_used_rejected_or_late_wherever_a_driver_is_killed(
 @pytest.mark.parametrize("seed", range(1, _SEQUENCES + 1))
 @pytest.mark.journey
 def test_each_row_is_used_rejected_or_late_whatever_happens(
-    opened: lab.Lab, seed: int, tmp_path: Path
+    opened: Lab, seed: int, tmp_path: Path
 ) -> None:
     with site(PLAYS[seed % len(PLAYS)], opened, tmp_path) as here:
         assert play_sequence(here, seed).problems == []

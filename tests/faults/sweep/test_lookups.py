@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.faults.sweep import lab
+from tests.faults.sweep.lab import Lab
 from tests.faults.sweep.lookups import FORMS, Form, recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.thorough]
-
-
-@pytest.fixture(scope="module")
-def opened() -> Iterator[lab.Lab]:
-    with lab.opened() as found:
-        yield found
 
 
 @pytest.mark.parametrize(
@@ -27,7 +20,7 @@ def opened() -> Iterator[lab.Lab]:
     ],
 )
 def test_all_rows_of_a_batch_are_as_of_the_moment_that_its_ledger_row_names(
-    opened: lab.Lab, form: Form, every: int, tmp_path: Path
+    opened: Lab, form: Form, every: int, tmp_path: Path
 ) -> None:
     with recorded(form, opened, tmp_path) as run:
         assert run.play(every) == []

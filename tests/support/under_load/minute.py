@@ -73,7 +73,7 @@ class Minute:
     def _whatever_is_read(self, last: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         """Return where the line begins through batches of half the rows and the usual ones.
 
-        Empty if there are no batches as small. The first one of a process is left out.
+        Empty without batches of half the rows. The first one of a process is left out.
         """
         rows, took = median(one["rows_read"] for one in last), median(map(_seconds, last))
         small = [one for one in self.batches[1:] if 0 < one["rows_read"] <= rows / 2]

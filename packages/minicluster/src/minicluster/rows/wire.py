@@ -210,7 +210,9 @@ def from_chunks(pieces: Sequence[bytes]) -> bytes:
 
 
 def narrowing(wanted: Sequence[int]) -> Callable[[bytes], bytes]:
-    """Return a function that makes a row of some columns, numbered anew, of a stored row.
+    """Return a function that makes a row of some columns out of a stored row.
+
+    Their numbers are their places in ``wanted``.
 
     A stored row has all columns, in the order of the schema.
     """
