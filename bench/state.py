@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -47,13 +49,24 @@ def of_operators(operators: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         "removal": sum(int(operator.get("allRemovalsTimeMs", 0)) for operator in operators),
     }
 
+_CLEANER_SECONDS = 0.5
+
 
 def heap(spark: SparkSession) -> int:
-    """Return the bytes of the driver's heap that are left after a collection."""
+    """Return the bytes of the driver's heap that are left after collections.
+
+    Spark frees broadcasts and shuffles after a collection has found them (ContextCleaner). So the
+    next one finds more, until nothing goes.
+    """
     java = jvm_of(spark).java.lang
-    java.System.gc()
-    runtime = java.Runtime.getRuntime()
-    return int(runtime.totalMemory()) - int(runtime.freeMemory())
+    runtime, left = java.Runtime.getRuntime(), sys.maxsize
+    while True:
+        java.System.gc()
+        now = int(runtime.totalMemory()) - int(runtime.freeMemory())
+        if now > left - MIB:
+            return now
+        left = now
+        time.sleep(_CLEANER_SECONDS)
 
 
 def sizes(context: JobContext, spark: SparkSession) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from .cluster import Cluster
 from .core.errors import generic
 from .cypress.model import MISSING
 
-MAGIC = b"minicluster state 7\n"
+MAGIC = b"minicluster state 8\n"
 _PLAIN = frozenset(
     {
         ("builtins", "set"),

@@ -140,7 +140,7 @@ def test_a_row_has_at_most_so_many_versions(cluster: Cluster) -> None:
         write(cluster, T, {"k": 1, "v": "x", "n": n})
         times.append(cluster.clock.timestamp())
     names, keys = cluster.tables.encode(T, [{"k": 1}])
-    _, _, (versions,) = cluster.tables.versions(T, keys, names)
+    _, _, (versions,) = cluster.tables.versions(T, wire.join(keys), names)
     assert len(versions) == 3
     assert lookup(cluster, T, {"k": 1}, timestamp=times[3]) == [{"k": 1, "v": b"x", "n": 3}]
     with pytest.raises(YtError, match="is less than retained timestamp"):

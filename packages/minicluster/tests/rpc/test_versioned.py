@@ -42,7 +42,7 @@ def history(
 ) -> tuple[History, list[int], list[int]]:
     """Return the values of row 1 by column, and its times of writes and deletions."""
     names, keys = cluster.tables.encode(T, [{"k": 1}])
-    found, shown, (versions,) = cluster.tables.versions(T, keys, names, columns=columns)
+    found, shown, (versions,) = cluster.tables.versions(T, wire.join(keys), names, columns=columns)
     data = versioned.encode(versions, found.schema.key_count, shown, limit)
     return decoded(data, [found.schema.columns[index].name for index in shown])
 
@@ -171,7 +171,7 @@ SUMMED = [KEYED[0], {"name": "v", "type": "int64", "aggregate": "sum"}]
 def flags_of(cluster: Cluster) -> list[tuple[int, Any]]:
     """Return of each stored value of `v` its flags and the value, the latest first."""
     names, keys = cluster.tables.encode(T, [{"k": 1}])
-    found, shown, (versions,) = cluster.tables.versions(T, keys, names, columns=["v"])
+    found, shown, (versions,) = cluster.tables.versions(T, wire.join(keys), names, columns=["v"])
     data = versioned.encode(versions, found.schema.key_count, shown)
     count, _, writes, deletes = struct.unpack_from("<4I", data)
     start = 16 + 8 * (writes + deletes)

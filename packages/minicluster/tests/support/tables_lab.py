@@ -9,6 +9,7 @@ from yt import yson
 
 from minicluster.cluster import Cluster
 from minicluster.query import select as run_query
+from minicluster.rows import wire
 from minicluster.rows.from_wire import DELETE, WRITE
 from minicluster.tables.transactions import Transaction
 
@@ -55,7 +56,7 @@ def delete(cluster: Cluster, path: str, *keys: Row, tx: Transaction | None = Non
 
 def lookup(cluster: Cluster, path: str, *keys: Row, **options: Any) -> list[Row | None]:
     names, encoded = cluster.tables.encode(path, keys)
-    return cluster.tables.lookup(path, encoded, names, **options).to_dicts()
+    return cluster.tables.lookup(path, wire.join(encoded), names, **options).to_dicts()
 
 
 def select(cluster: Cluster, query: str, timestamp: int | None = None) -> list[Row]:

@@ -10,9 +10,10 @@ A rowset of usual rows alone, which nearly all of them are, is taken apart by on
 from __future__ import annotations
 
 import re
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import NamedTuple
 
 from . import wire
@@ -23,6 +24,9 @@ ROWS_BEFORE = 500
 """So many rows come before an expression is compiled: that takes milliseconds."""
 _AROUND = 8 + 16
 """Bytes of a row that names its tablet around what is stored: the number of values, the tablet."""
+
+_CODES = {wire.INT64: "q", wire.UINT64: "Q"}
+"""Of an array with such numbers."""
 
 
 class Expected(NamedTuple):
@@ -104,6 +108,61 @@ class UsualRows:
         return {int.from_bytes(index, "little"): rows for index, rows in found.items()}
 
 
+class Narrowing:
+    """Makes rows of some columns out of stored rows; wire.narrowing takes those not usual."""
+
+    def __init__(self, columns: Sequence[Expected], wanted: Sequence[int]) -> None:
+        self._narrow = wire.narrowing(wanted)
+        self._head = len(wanted).to_bytes(8, "little")
+        self._ids = [place.to_bytes(2, "little") for place, _ in enumerate(wanted)]
+        # In a row values come in the order of the schema.
+        self._columns = columns if [*wanted] == sorted({*wanted}) else ()
+        self._wanted = wanted
+        self._pattern: re.Pattern[bytes] | None = None
+        self._seen = 0
+
+    def of(self, rows: Sequence[bytes]) -> list[bytes]:
+        """Return each of the rows with the wanted columns alone."""
+        self._seen += len(rows)
+        if self._columns and self._seen > ROWS_BEFORE:
+            self._pattern = self._pattern or _compiled(_picking(self._columns, self._wanted))
+            found = self._pattern.findall(b"".join(rows))
+            # `findall` skips what is not usual: rows and their sizes tell.
+            if len(found) == len(rows) and found:
+                whole, *pieces = zip(*found, strict=True)
+                if [*map(len, whole)] == [*map(len, rows)]:
+                    return [*map(b"".join, zip(*self._values(pieces), strict=False))]
+        return [*map(self._narrow, rows)]
+
+    def _values(self, pieces: Sequence[Sequence[bytes]]) -> Iterator[Iterator[bytes]]:
+        yield repeat(self._head)
+        for number, values in zip(self._ids, pieces, strict=True):
+            yield repeat(number)
+            yield iter(values)
+
+
+def integer_keys(data: bytes, columns: Sequence[Expected]) -> Iterator[tuple[int, ...]] | None:
+    """Return type and value of each column, by row, of a rowset of integers that are not null.
+
+    None if it has other rows.
+    """
+    words = wire.words_of(data)
+    count, width = wire.row_count(words), 1 + 2 * len(columns)
+
+    def all_are(place: int, word: int) -> bool:
+        return words[place::width] == array("Q", [word]) * count
+
+    if len(words) != 1 + count * width or not all_are(1, len(columns)):
+        return None
+    parts: list[Iterator[int]] = []
+    for place, column in enumerate(columns):
+        kind = column.plain >> 16
+        if column.bounds or kind not in _CODES or not all_are(2 + 2 * place, column.plain):
+            return None
+        parts += repeat(kind), iter(array(_CODES[kind], words[3 + 2 * place :: width].tobytes()))
+    return zip(*parts, strict=False)
+
+
 def _compiled(pieces: Iterator[bytes]) -> re.Pattern[bytes]:
     return re.compile(b"".join(pieces), re.DOTALL)
 
@@ -128,6 +187,16 @@ def _parts(columns: Sequence[Expected], named: bool) -> Iterator[bytes]:
     yield from (_literally(tablet.plain, 4), b"....(", _number(tablet.bounds), b")")
 
 
+def _picking(columns: Sequence[Expected], wanted: Sequence[int]) -> Iterator[bytes]:
+    """Yield a stored row whose groups are itself and each wanted value, without its column id."""
+    yield from (b"(", _literally(len(columns), 8))
+    for index, column in enumerate(columns):
+        # What is stored has been judged already.
+        value = _typed(column._replace(utf8=False, bounds=None))
+        yield from (_literally(index, 2), b"(" + value + b")" if index in wanted else value)
+    yield b")"
+
+
 def _row(columns: Sequence[Expected]) -> Iterator[bytes]:
     yield _literally(len(columns), 8)
     yield from _values(columns)
@@ -135,9 +204,16 @@ def _row(columns: Sequence[Expected]) -> Iterator[bytes]:
 
 def _values(columns: Sequence[Expected]) -> Iterator[bytes]:
     for column in columns:
-        value = b"...." + _number(column.bounds) if column.fixed else _string(column.utf8)
-        value = _literally(column.plain, 4) + value
-        yield _one_of([value, _literally(column.null, 4) + b"...."]) if column.null >= 0 else value
+        yield from (_literally(column.plain & 0xFFFF, 2), _typed(column))
+
+
+def _typed(column: Expected) -> bytes:
+    """Return a value without its column id."""
+    value = b"...." + _number(column.bounds) if column.fixed else _string(column.utf8)
+    value = _literally(column.plain >> 16, 2) + value
+    if column.null < 0:
+        return value
+    return _one_of([value, _literally(column.null >> 16, 2) + b"...."])
 
 
 def _literally(number: int, size: int) -> bytes:

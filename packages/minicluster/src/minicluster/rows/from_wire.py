@@ -16,7 +16,7 @@ from yt import yson
 from ..core.errors import YtError, generic, not_supported
 from . import wire
 from .aggregates import flagged, without_flag
-from .bulk import ByTablet, Expected, UsualRows
+from .bulk import ByTablet, Expected, Narrowing, UsualRows, integer_keys
 from .computed import filled
 from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
 
@@ -83,32 +83,16 @@ class RowReader:
         self._fast = self._expectations(self._stored)
         self._usual = UsualRows(self._fast or [])
         self._spread = UsualRows(self._with_tablets() or [], named=True)
-        self._keys = UsualRows(self._expectations(range(schema.key_count)) or [])
+        self._key_columns = self._expectations(range(schema.key_count)) or []
+        self._keys = UsualRows(self._key_columns)
+        self._key_of = key_reader(schema)
 
     def _expectations(self, indexes: Sequence[int]) -> list[Expected] | None:
         """Return what the first values of a row should be; None if they are not these columns."""
         count = len(indexes)
         if not self._mapping[:count] == [*indexes] == [*range(count)]:
             return None
-        if count > wire.MAX_VALUES_PER_ROW:
-            return None
-        result = []
-        for index in indexes:
-            column = self.schema.columns[index]
-            if column.wire_type in (wire.ANY, wire.COMPOSITE, wire.NULL) or column.scalar.judge:
-                return None
-            if column.sort_order and column.wire_type == wire.DOUBLE:
-                return None  # it may be NaN
-            result.append(
-                Expected(
-                    index | column.wire_type << 16,
-                    -1 if column.required else index | wire.NULL << 16,
-                    column.wire_type in wire.FIXED,
-                    column.scalar.bounds,
-                    column.scalar.utf8,
-                )
-            )
-        return result
+        return expectations(self.schema, indexes)
 
     def _with_tablets(self) -> list[Expected] | None:
         """Return what rows are that a table without a key stores, and their tablet's index."""
@@ -280,6 +264,15 @@ class RowReader:
         stored = [without_flag(pieces[index]) for index in self._stored]
         return WRITE, tablet, wire.from_chunks(stored)
 
+    def keys(self, data: bytes) -> list[Key]:
+        """Return the keys of a rowset (row count first) that holds exactly the key columns.
+
+        Raises YtError.
+        """
+        if self._key_columns and (found := integer_keys(data, self._key_columns)) is not None:
+            return [*found]
+        return [self._key_of(self.key_only(_present(row))) for row in wire.split(data)]
+
     def key_only(self, row: bytes) -> bytes:
         """Return a key's stored form. Raises YtError unless it holds exactly the key columns."""
         if self._keys.rows(row, 0, 1)[1] << 3 == len(row):
@@ -350,6 +343,40 @@ class RowReader:
         if self._computed:
             pieces = filled(pieces, self._computed, len(self.schema.columns))
         return tablet, pieces
+
+
+def expectations(schema: TableSchema, indexes: Sequence[int]) -> list[Expected] | None:
+    """Return what values of these columns look like; None if that needs a look at each value."""
+    if len(indexes) > wire.MAX_VALUES_PER_ROW:
+        return None
+    result = []
+    for index in indexes:
+        column = schema.columns[index]
+        if column.wire_type in (wire.ANY, wire.COMPOSITE, wire.NULL) or column.scalar.judge:
+            return None
+        if column.sort_order and column.wire_type == wire.DOUBLE:
+            return None  # it may be NaN
+        result.append(
+            Expected(
+                index | column.wire_type << 16,
+                -1 if column.required else index | wire.NULL << 16,
+                column.wire_type in wire.FIXED,
+                column.scalar.bounds,
+                column.scalar.utf8,
+            )
+        )
+    return result
+
+
+def narrowing(schema: TableSchema, wanted: Sequence[int]) -> Narrowing:
+    """Return what makes rows of some columns, by their indexes, out of stored rows."""
+    return Narrowing(expectations(schema, range(len(schema.columns))) or [], wanted)
+
+
+def _present(row: bytes | None) -> bytes:
+    if row is None:
+        raise wire.malformed("a missing row")
+    return row
 
 
 def require_number(value: Any) -> None:

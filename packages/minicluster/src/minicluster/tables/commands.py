@@ -27,7 +27,7 @@ from ..cypress.store import Store
 from ..rows import wire
 from ..rows.aggregates import with_flag
 from ..rows.bulk import ByTablet
-from ..rows.from_wire import DELETE, UPDATE, WRITE, Key, Modification, key_of, key_reader
+from ..rows.from_wire import DELETE, UPDATE, WRITE, Key, Modification, key_of
 from ..rows.from_yson import Item, ItemReader, encode
 from ..rows.rowset import Rowset
 from ..rows.schema import TableSchema
@@ -384,28 +384,27 @@ class Tables:
     def lookup(
         self,
         path: str,
-        keys: Sequence[bytes | None],
+        rowset: bytes,
         names: Sequence[str],
         *,
         columns: Sequence[str] | None = None,
         timestamp: int | None = None,
         keep_missing: bool = False,
     ) -> Rowset:
-        """Return rows of a sorted table in the order of `keys`; None for a missing one if kept."""
+        """Return rows of a sorted table by a rowset of keys; None for a missing one if kept."""
         node, table = self.sorted(path)
         timestamp = timestamp or None
         self.require_retained(node, timestamp)
         wanted = _wanted(node, table.schema, columns)
-        get, narrow = table.data.get, None if columns is None else wire.narrowing(wanted)
-        found: list[bytes | None] = []
-        for key in self._keys(node, table, keys, names):
-            row = get(key, timestamp)
-            if row is not None:
-                found.append(row if narrow is None else narrow(row))
-            elif keep_missing:
-                found.append(None)
+        found = table.data.rows(self._keys(node, table, rowset, names), timestamp)
+        rows: list[bytes | None] = [row for row in found if row is not None]
+        if columns is not None:
+            rows = table.narrowing(wanted).of(rows)
+        if keep_missing:
+            present = iter(rows)
+            rows = [None if row is None else next(present) for row in found]
         described = table.schema.rowset_columns()
-        return Rowset([described[index] for index in wanted], found)
+        return Rowset([described[index] for index in wanted], rows)
 
     def require_retained(self, node: Node, timestamp: int | None) -> None:
         """Raise YtError if a sorted table is read as it was too long ago."""
@@ -414,7 +413,7 @@ class Tables:
     def versions(
         self,
         path: str,
-        keys: Sequence[bytes | None],
+        rowset: bytes,
         names: Sequence[str],
         *,
         columns: Sequence[str] | None = None,
@@ -422,24 +421,17 @@ class Tables:
         """Return a sorted table, which columns are asked for, and the versions of each key."""
         node, table = self.sorted(path)
         wanted = _wanted(node, table.schema, columns)
-        found = [table.data.versions(key) for key in self._keys(node, table, keys, names)]
+        found = [table.data.versions(key) for key in self._keys(node, table, rowset, names)]
         return table, wanted, found
 
-    def _keys(
-        self, node: Node, table: Table, keys: Sequence[bytes | None], names: Sequence[str]
-    ) -> Iterator[Key]:
-        """Yield the keys of rows that may be read now."""
-        wire.require_row_count(len(keys))
+    def _keys(self, node: Node, table: Table, rowset: bytes, names: Sequence[str]) -> Sequence[Key]:
+        """Return the keys of rows that may be read now."""
         path = node.path  # it is made of the names of all nodes above
-        reader, read = table.reader(names, path), key_reader(table.schema)
-        is_whole = all(tablet.state in READABLE for tablet in table.tablets)
-        for written in keys:
-            if written is None:
-                raise generic("A key to look up cannot be missing")
-            key = read(reader.key_only(written))
-            if not is_whole:
+        keys = table.reader(names, path).keys(rowset)
+        if not all(tablet.state in READABLE for tablet in table.tablets):
+            for key in keys:
                 require_readable(table.tablets[table.tablet_of(key)], path)
-            yield key
+        return keys
 
     def write(
         self,

@@ -45,19 +45,14 @@ def stamps_after(
     return None if min(after) == timestamp else after
 
 
-def _drop(versions: list[Version], count: int) -> None:
-    """Drop the oldest versions; what was added to them becomes a plain value, as in a compaction
-    (ytlib/table_client/versioned_row_merger.cpp)."""
-    del versions[:count]
-    if versions and versions[0][3]:
-        versions[0] = (*versions[0][:3], None)
-
-
 class SortedData:
     """Rows of one table by key."""
 
     def __init__(self) -> None:
-        self._versions: dict[Key, list[Version]] = {}
+        self._last: dict[Key, Version] = {}
+        """Apart from the versions before it: nearly all reads and writes need this one alone."""
+        self._older: dict[Key, list[Version]] = {}
+        """The versions before the last, the oldest first; most rows have none."""
         self._order: list[Key] = []
         self._ordered = True
         self._cut: set[Key] = set()
@@ -65,7 +60,7 @@ class SortedData:
 
     def __len__(self) -> int:
         """Return the number of keys ever written."""
-        return len(self._versions)
+        return len(self._last)
 
     def put(
         self,
@@ -77,74 +72,104 @@ class SortedData:
         added: Update | None = None,
     ) -> None:
         """Add a version; timestamps of one key must grow. `most` versions remain."""
-        versions = self._versions.get(key)
-        if versions is None:
-            self._versions[key] = [(timestamp, row, stamps, added)]
+        before = self._last.get(key)
+        self._last[key] = (timestamp, row, stamps, added)
+        if before is None:
             self._order.append(key)
             self._ordered = False
             return
-        versions.append((timestamp, row, stamps, added))
+        older = self._older.setdefault(key, [])
+        older.append(before)
         horizon = timestamp - _KEEP
-        if versions[1][0] < horizon or len(versions) > most:
-            drop = max(0, len(versions) - most)
-            while drop < len(versions) - 1 and versions[drop + 1][0] < horizon:
-                drop += 1
-            _drop(versions, drop)
-            self._cut.add(key)
+        # The last version before that time is what a read at that time sees.
+        drop = max(bisect_left(older, (horizon,)) - 1, len(older) + 1 - most)
+        if drop > 0:
+            self._forget(key, drop)
+
+    def _forget(self, key: Key, count: int) -> None:
+        """Drop the oldest versions of a row, but not the last one. What was added to them becomes a
+        plain value, as in a compaction (ytlib/table_client/versioned_row_merger.cpp)."""
+        older = self._older[key]
+        del older[:count]
+        timestamp, row, stamps, _ = older[0] if older else self._last[key]
+        if older:
+            older[0] = (timestamp, row, stamps, None)
+        else:
+            self._last[key] = (timestamp, row, stamps, None)
+            del self._older[key]
+        self._cut.add(key)
 
     def versions(self, key: Key) -> Sequence[Version]:
         """Return the versions of a row, the oldest first."""
-        return self._versions.get(key, ())
+        last = self._last.get(key)
+        return () if last is None else (*self._older.get(key, ()), last)
 
     def last(self, key: Key) -> Version | None:
         """Return the last version of a row, if it has any."""
-        versions = self._versions.get(key)
-        return versions[-1] if versions else None
+        return self._last.get(key)
 
     def last_write(self, key: Key) -> int:
         """Return the commit timestamp of the last version; 0 when there was none."""
-        versions = self._versions.get(key)
-        return versions[-1][0] if versions else 0
+        last = self._last.get(key)
+        return last[0] if last else 0
 
     def newer_write(self, keys: Iterable[Key], timestamp: int) -> tuple[Key, int] | None:
         """Return one of these keys that was written after that time, and when; None for none."""
-        find = self._versions.get
+        find = self._last.get
         for key in keys:
-            versions = find(key)
-            if versions is not None and versions[-1][0] > timestamp:
-                return key, versions[-1][0]
+            last = find(key)
+            if last is not None and last[0] > timestamp:
+                return key, last[0]
         return None
 
     def get(self, key: Key, timestamp: int | None = None) -> bytes | None:
         """Return the row as a read at that timestamp sees it; the last version for None."""
-        for written, row, _, _ in reversed(self._versions.get(key, ())):
-            if timestamp is None or written <= timestamp:
+        last = self._last.get(key)
+        return None if last is None else self._seen(key, last, timestamp)
+
+    def rows(self, keys: Sequence[Key], timestamp: int | None = None) -> list[bytes | None]:
+        """Return `get` of each key."""
+        return [
+            None
+            if last is None
+            else last[1]
+            if timestamp is None or last[0] <= timestamp
+            else self._seen(key, last, timestamp)
+            for key, last in zip(keys, map(self._last.get, keys), strict=True)
+        ]
+
+    def _seen(self, key: Key, last: Version, timestamp: int | None) -> bytes | None:
+        if timestamp is None or last[0] <= timestamp:
+            return last[1]
+        older = self._older.get(key, [])
+        for written, row, _, _ in reversed(older):
+            if written <= timestamp:
                 return row
         if key in self._cut:
             # server/node/tablet_node/sorted_chunk_store.cpp and others, retained timestamp
-            first = self._versions[key][0][0]
+            first = (older or [last])[0][0]
             raise generic(f"Timestamp {timestamp} is less than retained timestamp {first}")
         return None
 
     def expire(self, death: int, fewest: int) -> None:
         """Drop versions before a time, but for the `fewest` last ones; rows may go whole."""
         gone = []
-        for key, versions in self._versions.items():
-            old = bisect_left(versions, (death,))
-            # The last version before that time is what a read at that time sees.
-            drop = min(old, len(versions) - fewest)
-            if drop <= 0:
+        for key, last in self._last.items():
+            if fewest and key not in self._older:
                 continue
-            _drop(versions, drop)
-            if versions:
-                self._cut.add(key)
-            else:
+            versions = [*self._older.get(key, ()), last]
+            # The last version before that time is what a read at that time sees.
+            drop = min(bisect_left(versions, (death,)), len(versions) - fewest)
+            if drop == len(versions):
                 gone.append(key)
+            elif drop > 0:
+                self._forget(key, drop)
         for key in gone:
-            del self._versions[key]
+            del self._last[key]
+            self._older.pop(key, None)
             self._cut.discard(key)
         if gone:
-            self._order, self._ordered = list(self._versions), False
+            self._order, self._ordered = list(self._last), False
 
     def scan(
         self, timestamp: int | None = None, low: Key | None = None, high: Key | None = None
@@ -175,11 +200,10 @@ class SortedData:
 
         `places` are the former indexes of the columns, None for a new one.
         """
-        versions = self._versions
-        self._versions, self._order, self._ordered = {}, [], True
+        versions = self._last
+        self._last, self._older, self._order, self._ordered = {}, {}, [], True
         shared: dict[Stamps, Stamps] = {}
-        for history in versions.values():
-            timestamp, last, stamps, _ = history[-1]
+        for timestamp, last, stamps, _ in versions.values():
             if last is None:
                 continue
             if stamps is not None or None in places:
@@ -193,4 +217,4 @@ class SortedData:
             self.put(key(changed), changed, timestamp, stamps=stamps)
 
     def count(self) -> int:
-        return sum(versions[-1][1] is not None for versions in self._versions.values())
+        return sum(row is not None for _, row, _, _ in self._last.values())

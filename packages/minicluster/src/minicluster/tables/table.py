@@ -12,7 +12,8 @@ from typing import Any
 from ..core import ids
 from ..core.errors import YtError, generic, no_such_tablet, tablet_not_mounted
 from ..rows import wire
-from ..rows.from_wire import Key, RowReader
+from ..rows.bulk import Narrowing
+from ..rows.from_wire import Key, RowReader, narrowing
 from ..rows.from_yson import key_from_yson
 from ..rows.schema import TableSchema
 from .ordered import OrderedData
@@ -27,6 +28,8 @@ NONE = "none"
 READABLE = (MOUNTED, FROZEN)
 
 MAX_TABLETS = 10_000
+_MOST_KEPT = 100
+"""Readers, by the names or columns that clients use."""
 
 
 @dataclass
@@ -61,13 +64,14 @@ class Table:
     last_commit: int = 0
     locks: RowLocks = field(default_factory=RowLocks)
     _readers: dict[tuple[str, ...], RowReader] = field(default_factory=dict, repr=False)
+    _narrowings: dict[tuple[int, ...], Narrowing] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_readers": {}}
+        return {**vars(self), "_readers": {}, "_narrowings": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make readers new_process: one that was saved by an older version cannot read."""
-        vars(self).update(state, _readers={})
+        vars(self).update(state, _readers={}, _narrowings={})
 
     @property
     def sorted(self) -> bool:
@@ -87,14 +91,24 @@ class Table:
         key = tuple(names)
         reader = self._readers.get(key)
         if reader is None:
-            if len(self._readers) > 100:
+            if len(self._readers) > _MOST_KEPT:
                 self._readers.clear()
             reader = self._readers[key] = RowReader(self.schema, names, path)
         return reader
 
+    def narrowing(self, wanted: Sequence[int]) -> Narrowing:
+        """Return what makes rows of these columns out of stored rows."""
+        key = tuple(wanted)
+        if key not in self._narrowings:
+            if len(self._narrowings) > _MOST_KEPT:
+                self._narrowings.clear()
+            self._narrowings[key] = narrowing(self.schema, wanted)
+        return self._narrowings[key]
+
     def set_schema(self, schema: TableSchema) -> None:
         self.schema = schema
         self._readers.clear()
+        self._narrowings.clear()
 
     @property
     def state(self) -> str:

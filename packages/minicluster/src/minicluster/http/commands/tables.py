@@ -19,6 +19,7 @@ from ...control.parameters import (
 )
 from ...core.errors import generic, not_supported
 from ...query import Statistics, select
+from ...rows import wire
 from ...rows.from_wire import DELETE, UPDATE, WRITE
 from ...rows.from_yson import require_keys
 from ...rows.named import shown
@@ -218,7 +219,7 @@ def lookup_rows(call: Invocation) -> Any:
     names, keys = tables.encode(path, _keys(call))
     rowset = tables.lookup(
         path,
-        keys,
+        wire.join(keys),
         names,
         columns=call.strings("column_names"),
         timestamp=_timestamp(call),

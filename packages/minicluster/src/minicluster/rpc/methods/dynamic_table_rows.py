@@ -91,11 +91,10 @@ def _locks(message: Any) -> list[Taken]:
 def lookup_rows(call: Invocation) -> Sequence[Part]:
     message = call.message
     require_lookup(message.enable_partial_result, message.keep_missing_rows)
-    names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
     rowset = call.cluster.tables.lookup(
         text(message.path),
-        rowsets.present(keys),
-        names,
+        rowsets.joined(call.attachments),
+        rowsets.names(message.rowset_descriptor),
         columns=[text(name) for name in message.columns] or None,
         timestamp=_timestamp(message.timestamp),
         keep_missing=message.keep_missing_rows,
@@ -119,13 +118,13 @@ def versioned_lookup_rows(call: Invocation) -> Sequence[Part]:
     """Answer with the versions of rows; with a retention config, with as many as it keeps."""
     message = call.message
     require_lookup(message.enable_partial_result, message.keep_missing_rows)
-    names, keys = rowsets.read(message.rowset_descriptor, call.attachments)
+    names = rowsets.names(message.rowset_descriptor)
     wanted = [text(name) for name in message.columns] or None
     limit = (
         message.retention_config.max_data_versions if message.HasField("retention_config") else None
     )
     table, columns, found = call.cluster.tables.versions(
-        text(message.path), rowsets.present(keys), names, columns=wanted
+        text(message.path), rowsets.joined(call.attachments), names, columns=wanted
     )
     at = _timestamp(message.timestamp)
     rows: list[bytes | None] = []
