@@ -49,6 +49,7 @@ def of_operators(operators: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         "removal": sum(int(operator.get("allRemovalsTimeMs", 0)) for operator in operators),
     }
 
+
 _CLEANER_SECONDS = 0.5
 
 
