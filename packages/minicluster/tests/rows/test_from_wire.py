@@ -19,6 +19,7 @@ from minicluster.rows.from_wire import (
     RowReader,
     key_of,
     key_reader,
+    narrowing,
 )
 from minicluster.rows.from_yson import ItemReader, encode
 from minicluster.rows.schema import TableSchema
@@ -66,6 +67,11 @@ def schema(*, keys: bool) -> TableSchema:
     if not keys:
         for column in columns:
             column.pop("sort_order", None)
+    return schema_of(columns)
+
+
+def schema_of(columns: list[dict[str, Any]]) -> TableSchema:
+    keys = any("sort_order" in column for column in columns)
     return TableSchema.from_yson(
         yson.to_yson_type(columns, attributes={"strict": True, "unique_keys": keys})
     )
@@ -368,3 +374,38 @@ def test_a_key_is_read_at_one_go_as_by_its_values() -> None:
     )
     _, (row,) = encode(text, [{"k": "a"}])
     assert key_reader(text)(row) == (wire.STRING, b"a")
+
+
+@pytest.mark.parametrize(
+    "wanted", [[0], [3, 4], [1, 2, 5, 7], [*range(8)], [7, 0], [4, 4], []], ids=str
+)
+def test_rows_are_narrowed_together_as_one_by_one(
+    wanted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "ROWS_BEFORE", 0)
+    of = schema_of(COLUMNS[:-1])
+    reader = ItemReader(of, lambda names: RowReader(of, names, "//t"))
+    given = [{name: item[name] for name in item if name != "any"} for item in items(100)]
+    usual = [reader.modification(WRITE, item)[2] for item in given]
+    # Its text holds whole rows, and is longer than a usual one.
+    values = wire.values(usual[0])
+    odd = wire.encode([*values[:4], (4, wire.STRING, usual[1] * 9), *values[5:]])
+    one_by_one = wire.narrowing(wanted)
+    for rows in ([], usual, [odd], [*usual, odd], [odd, *usual]):
+        assert narrowing(of, wanted).of(rows) == [*map(one_by_one, rows)]
+
+
+def test_keys_of_a_rowset_are_read_together_as_one_by_one() -> None:
+    of = schema_of(COLUMNS[:2])
+    reader = RowReader(of, ["k", "u"], "//t")
+
+    def row(*values: Any) -> bytes:
+        return wire.encode([(place, *value) for place, value in enumerate(values)])
+
+    usual = [row((wire.INT64, n - 5), (wire.UINT64, (1 << 64) - 1 - n)) for n in range(10)]
+    null = row((wire.INT64, 1), (wire.NULL, None))
+    for rows in ([], usual, [null], [*usual, null], [null, *usual]):
+        assert reader.keys(wire.join(rows)) == [key_of(row, 2) for row in rows]
+    for wrong in (row((wire.INT64, 1)), row((wire.UINT64, 1), (wire.INT64, 1)), None):
+        with pytest.raises(YtError):
+            reader.keys(wire.join([*usual, wrong]))

@@ -115,8 +115,8 @@ class Narrowing:
         self._narrow = wire.narrowing(wanted)
         self._head = len(wanted).to_bytes(8, "little")
         self._ids = [place.to_bytes(2, "little") for place, _ in enumerate(wanted)]
-        # In a row values come in the order of the schema.
-        self._columns = columns if [*wanted] == sorted({*wanted}) else ()
+        # An expression finds values in the order of the schema.
+        self._columns = columns if wanted and [*wanted] == sorted({*wanted}) else ()
         self._wanted = wanted
         self._pattern: re.Pattern[bytes] | None = None
         self._seen = 0
