@@ -139,17 +139,19 @@ class Case:
         """In how many tasks Spark works on a batch: see ytstream/query/coalesce.py."""
         return min(self.tablets, self.cores)
 
-    def keys_of_a_row(self, size: Size) -> int:
-        """Return how many keys a row brings that comes before the measured batches.
+    @property
+    def has_full_table(self) -> bool:
+        """Whether the keys are in the output table before the first batch, and in no state."""
+        return bool(self.keys) and self.processing in (TOTALS, MERGE)
 
-        A transaction may write 100,000 of them into a table, and any number into a state.
-        """
-        if self.processing in (TOTALS, MERGE):
-            return 1
+    def keys_of_a_row(self, size: Size) -> int:
+        """Return how many keys a row brings that comes before the measured batches."""
         return max(1, min(_MOST_KEYS_OF_A_ROW, self.state_keys(size) // self.batch_rows(size)))
 
     def known_batches(self, size: Size) -> int:
         """Return how many batches come before the measured ones: until every key was seen."""
+        if self.has_full_table:
+            return 1
         brought = self.batch_rows(size) * self.keys_of_a_row(size)
         return max(1, -(-self.state_keys(size) // brought))
 
@@ -196,6 +198,12 @@ def _all() -> Iterator[Case]:
     yield Case("transactional-map-spark-3.5", "transactional", "map", spark="3.5")
 
 
+def _of_keys(kind: str, keys: int) -> Case:
+    name = f"curve-state-{kind}-{keys}"
+    return Case(name, "transactional", kind, rows=50_000, keys=keys, only=(JOB,), most_rounds=1)
+
+
+_KEYS = (10_000, 100_000, 1_000_000, 10_000_000)
 _MAP, BOTH = ("transactional", "map"), (LISTING, JOB)
 _LOOSE_MAP = ("at_least_once", "map")
 
@@ -256,21 +264,13 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
             for rows in (4, 40, 400)
         ),
     ),
+    "curve-totals": (
+        "keys of totals, in a state and in the table",
+        tuple(_of_keys(kind, n) for n in _KEYS for kind in ("aggregate", TOTALS)),
+    ),
     "curve-state": (
         "keys of the state",
-        tuple(
-            Case(
-                f"curve-state-{kind}-{n}",
-                "transactional",
-                kind,
-                rows=50_000,
-                keys=n,
-                only=(JOB,),
-                most_rounds=1,
-            )
-            for kind in ("aggregate", "deduplicate", TOTALS)
-            for n in (10_000, 100_000, 1_000_000, 10_000_000)
-        ),
+        tuple(_of_keys("deduplicate", n) for n in _KEYS),
     ),
     "curve-merge": (
         "keys of a table with MERGE",
@@ -281,8 +281,8 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
                 MERGE,
                 rows=50_000,
                 keys=n,
-                only=(JOB,),
-                most_rounds=1,
+                only=(PLAIN, JOB),
+                most_rounds=3,
             )
             for n in (10_000, 1_000_000)
         ),

@@ -228,6 +228,8 @@ _GOALS: Mapping[str, Sequence[tuple[str, float, bool]]] = {
     LOOKUPS: (*_LOOKUPS, (RATE, 0.6, True), (HEAP, 32.0, False)),
     f"{LOOKUPS}-million": (*_LOOKUPS, (RATE, 0.7, True), (HEAP, 32.0, False)),
     f"{LOOKUPS}-cache": (*_LOOKUPS, (RATE, 0.9, True), (HEAP, 32.0 + _CACHE, False)),
+    "curve-merge-10000": ((RATE, 0.6, True),),
+    "curve-merge-1000000": ((RATE, 0.35, True), (PROCESSOR, 2.0, False)),
     "curve-tablets-5ms-64": ((SECONDS, 0.4, False),),
     "curve-tablets-5ms-256": ((SECONDS, 0.4, False),),
     "curve-columns-80": ((RATE, 1.6, True),),

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from yt.yson import YsonUint64
 
 from bench import lookups
-from bench.cases import ARCHIVE, JOB, LISTING, NOOP, OUTPUTS, REJECTS, STATIC, Case, Size
+from bench.cases import ARCHIVE, JOB, LISTING, NOOP, OUTPUTS, PLAIN, REJECTS, STATIC, Case, Size
 from tests.support.examples import MERGE, example, settings_of
 from tests.support.static_outputs import static
 from ytstream import REJECTED, Column, Hourly
@@ -52,13 +52,15 @@ _MIXED: tuple[tuple[str, Callable[[int], Any]], ...] = (
 def job_of(case: Case, way: str) -> Job:
     """Return the job that the generated files declare, with the case's extra in the way JOB."""
     extra = case.extra if way == JOB else ""
-    job = example(case.guarantee, case.processing, case.queues, rejects=extra == REJECTS).job
+    # A table with MERGE is compared with one to which the same rows are added.
+    kind = "map" if case.processing == MERGE and way == PLAIN else case.processing
+    job = example(case.guarantee, kind, case.queues, rejects=extra == REJECTS).job
     job = replace(job, shuffle_partitions=SHUFFLE_PARTITIONS)
     if way in (LISTING, NOOP):  # SPYT's pages have no such function
         job.transform.__globals__.update(checked_state=lambda function: function)
     job = _widened(job, case.columns) if case.columns else job
     job = _divided(job, case.tables) if case.tables else job
-    job = _filled(job) if case.keys else job
+    job = _filled(job) if case.keys and case.processing != MERGE else job
     if extra == REJECTS:
         job = replace(job, reject=_ONE_IN_A_HUNDRED)
     elif extra == OUTPUTS:
@@ -99,7 +101,7 @@ def _filled(job: Job) -> Job:
         keys = F.expr("explode(sequence(auction, auction + bidder - 1))")
         rows = events.withColumn("auction", keys)
         rows = inner(rows.withColumn("event_id", F.col("auction").cast("string")))
-        if job.totals or job.merge:  # the table has each key from then on
+        if job.totals:
             return rows
         return rows.filter(f"{'total' if 'total' in rows.columns else 'price'} > 0")
 
@@ -168,7 +170,7 @@ def _keyed(number: int, case: Case, size: Size) -> dict[str, Any]:
     keys, each = case.state_keys(size), case.keys_of_a_row(size)
     moved = number if case.processing == MERGE else 0  # each row is newer than those before
     always = {"date_time": YsonUint64(_EVENT_TIME + moved)}
-    if number < case.batch_rows(size) * case.known_batches(size):
+    if not case.has_full_table and number < case.batch_rows(size) * case.known_batches(size):
         return {"auction": number * each % keys, "bidder": each, "price": 0, **always}
     return {"auction": number * _STRIDE % keys, "bidder": 1, "price": 1, **always}
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
 from struct import Struct
 
 from yt.wrapper import YtClient
 
-from bench import rpc_rows
+from bench import filled
 from bench.lookups import auction
 from minicluster.rows.wire import INT64, STRING
 from minicluster.testing import Running
@@ -18,7 +16,6 @@ from ytstream.schema.columns import key_of, resolved
 from ytstream.schema.table_schema import table_schema
 
 TABLETS = 4
-_CHUNK = 50_000
 _ROW = Struct("<QHBBIqHBBI16sHBBIq")
 """In the wire format: the number of values, the header of each and an int64, a text, an int64."""
 
@@ -33,15 +30,9 @@ def make(cluster: Running, path: str, rows: int) -> None:
     client.reshard_table(path, pivot_keys=pivots, sync=True)
     client.mount_table(path, sync=True)
     names = [column.name for column in columns]
-    asyncio.run(rpc_rows.send_to(cluster.rpc[0], _writes(path, names, rows)))
+    filled.write(cluster, path, names, rows, _encoded)
     client.freeze_table(path, sync=True)
     built_reference.finish(client, path, "//home/static", tuple(key_of(columns)))
-
-
-def _writes(path: str, names: list[str], rows: int) -> Iterator[rpc_rows.Call]:
-    for first in range(0, rows, _CHUNK):
-        keys = range(first, min(rows, first + _CHUNK))
-        yield rpc_rows.modify(path, names, [*map(_encoded, keys)])
 
 
 def _encoded(key: int) -> bytes:

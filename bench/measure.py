@@ -19,8 +19,8 @@ from unittest.mock import patch
 
 from yt.wrapper import YtClient
 
-from bench import jobs, large_reference, state
-from bench.cases import NOOP, TINY, Case, Size
+from bench import filled, jobs, large_reference, state
+from bench.cases import JOB, NOOP, TINY, Case, Size
 from bench.driver import FAILED
 from bench.processor import Readings, Tree, machine, one, reading
 from bench.request_kinds import kinds
@@ -69,7 +69,7 @@ def measured(case: Case, size: Size, say: Say) -> dict[str, Any]:
     """Return what the runs of a case gave, round by round; see figures.py for what it means."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        with patch.dict(os.environ, _HUGE_PAGES if case.reference else {}):
+        with patch.dict(os.environ, _HUGE_PAGES if case.reference or case.has_full_table else {}):
             cluster = stack.enter_context(testing.start())
         ways = [way for way in case.ways if way != NOOP or not case.keys]
         # The listing's writes of up to 50,000 rows would now and then be too many for one tablet.
@@ -96,8 +96,11 @@ def measured(case: Case, size: Size, say: Say) -> dict[str, Any]:
             for way in order:
                 # Round 0 warms the drivers up.
                 idle = 0.0 if number or way == NOOP else size.idle_seconds
-                since = cluster.client.status()["requests"]
                 root = f"//home/{way}-{number}"
+                if case.has_full_table and way == JOB:
+                    context = jobs.context_of(case, way, size, cluster.http, root)
+                    filled.output(cluster, context, case.state_keys(size))
+                since = cluster.client.status()["requests"]
                 answer = drivers[way].run(root, idle)
                 time.sleep(0.2)  # a reading behind the end of the last batch
                 journal = cluster.client.journal(since=since)

@@ -19,6 +19,7 @@ from yt.wrapper import YtClient
 from bench import __main__ as command
 from bench import (
     figures,
+    filled,
     jobs,
     large_reference,
     lookups,
@@ -49,10 +50,13 @@ from bench.processor import Readings, Stat, below, machine
 from bench.request_kinds import kinds
 from minicluster import testing
 from minicluster.core import ids
+from minicluster.rows import wire
 from tests.support.project import ROOT
 from tests.support.sparks import OTHERS
+from ytstream import Column
 from ytstream.cluster.built_reference import MARK
 from ytstream.declaration.validation import verify_configuration
+from ytstream.schema.columns import resolved
 
 _CURVES = [case for _, cases in CURVES.values() for case in cases]
 
@@ -240,6 +244,15 @@ def test_the_rows_that_fill_a_state_have_each_key_once() -> None:
     assert {*keys} == {*range(case.state_keys(TINY))}
     assert all(row["bidder"] == 1 for row in rows[first:])
     assert {row["auction"] for row in rows[first:]} < {*keys}
+
+
+def test_a_table_is_filled_with_a_row_of_each_type() -> None:
+    columns = [
+        Column("key", "int64", key=True), Column("text", "utf8"), Column("number", "int64"),
+        Column("time", "timestamp"),
+    ]  # fmt: skip
+    row = filled.encoder([*resolved("OUTPUTS", columns)])(17)
+    assert [value for _, _, value in wire.values(row)] == [17, b"17", 1, filled.OLD]
 
 
 def test_the_parts_of_a_start_add_up() -> None:

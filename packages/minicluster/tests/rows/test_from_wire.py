@@ -386,7 +386,7 @@ def test_rows_are_narrowed_together_as_one_by_one(
     of = schema_of(COLUMNS[:-1])
     reader = ItemReader(of, lambda names: RowReader(of, names, "//t"))
     given = [{name: item[name] for name in item if name != "any"} for item in items(100)]
-    usual = [reader.modification(WRITE, item)[2] for item in given]
+    usual = [bytes(reader.modification(WRITE, item)[2]) for item in given]
     # Its text holds whole rows, and is longer than a usual one.
     values = wire.values(usual[0])
     odd = wire.encode([*values[:4], (4, wire.STRING, usual[1] * 9), *values[5:]])

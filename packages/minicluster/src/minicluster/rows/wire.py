@@ -67,7 +67,7 @@ def malformed(what: str) -> YtError:
     return RefusedError(1, f"Malformed rowset: {what}")
 
 
-def words_of(data: bytes) -> Sequence[int]:
+def words_of(data: bytes) -> array[int]:
     """Return the 64-bit little-endian words of `data`, whose length must be a multiple of 8."""
     if len(data) & 7:
         raise malformed("its length is not a multiple of 8")

@@ -397,12 +397,11 @@ class Tables:
         self.require_retained(node, timestamp)
         wanted = _wanted(node, table.schema, columns)
         found = table.data.rows(self._keys(node, table, rowset, names), timestamp)
-        rows: list[bytes | None] = [row for row in found if row is not None]
+        present = [row for row in found if row is not None]
         if columns is not None:
-            rows = table.narrowing(wanted).of(rows)
-        if keep_missing:
-            present = iter(rows)
-            rows = [None if row is None else next(present) for row in found]
+            present = table.narrowing(wanted).of(present)
+        each = iter(present)
+        rows = [None if row is None else next(each) for row in found] if keep_missing else present
         described = table.schema.rowset_columns()
         return Rowset([described[index] for index in wanted], rows)
 
