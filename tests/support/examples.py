@@ -19,12 +19,15 @@ from ytstream_tools.demo.job_sample import Sample
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 IN_STATE = Path(__file__).parent / "in_state"
+WITH_DELETES = Path(__file__).parent / "with_deletes"
 
 TOTALS = "totals"
 """What the template makes for `aggregate`: its table adds up. The example "aggregate" has the same
 totals in Spark's state, as jobs of 1.0.0 do."""
 MERGE = "merge"
 """The newest row of a key: only on our own connector."""
+DELETES = "deletes"
+"""The same with deletes, and with rows that come late: what tests of faults play for `merge`."""
 STATELESS = ("map", "join")
 STATEFUL = ("window", "deduplicate", "aggregate", "sessions")
 PAIRS = (
@@ -63,12 +66,14 @@ def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool =
     package = _package(f"example_{processing}{keyed}{'_rejects' if rejects else ''}")
     declared = IN_STATE if processing == "aggregate" else TEMPLATES / template_of(processing)
     tables = _load(package, "tables", declared / f"tables{keyed}.py")
-    transform = _load(package, "transform", declared / f"transform{keyed}.py")
+    made = WITH_DELETES if processing == DELETES else declared
+    transform = _load(package, "transform", made / f"transform{keyed}.py")
     # In this order: expected.py may import rows.py.
     rows = _load(package, "rows", _own_or_shared(template_of(processing), "rows.py"))
     if not rejects:
         rows.ODD = _NONE
-    expected = _load(package, "expected", TEMPLATES / template_of(processing) / "expected.py")
+    made = WITH_DELETES if processing == DELETES else TEMPLATES / template_of(processing)
+    expected = _load(package, "expected", made / "expected.py")
     job = Job(
         name=f"{processing}-of-bids",
         processing=template_of(processing),
@@ -124,7 +129,12 @@ def offered(processing: str) -> str:
 
 def template_of(processing: str) -> str:
     """Return the template's name of the processing: its folder."""
-    return "aggregate" if processing == TOTALS else processing
+    return {TOTALS: "aggregate", DELETES: MERGE}.get(processing, processing)
+
+
+def played(processing: str) -> str:
+    """Return the name of the example that tests of faults play for a processing."""
+    return DELETES if processing == MERGE else processing
 
 
 def _own_or_shared(processing: str, name: str) -> Path:

@@ -30,14 +30,15 @@ POSITIONS = [
 def history(seed: int, changes: int, keys: int) -> list[dict[str, Any]]:
     """Return changes out of order: updates, deletes and re-creations, many at one time.
 
-    Some are there twice, and some differ only in the columns that decide between two of one time.
+    Few keys have most of them. Some are there twice, and some differ only in the columns that
+    decide between two of one time.
     Some updates have a delete of the same time, with lesser columns: only the flag lets it win.
     """
     chance = random.Random(seed)
     rows: list[dict[str, Any]] = []
     while len(rows) < changes:
         row = {
-            "aircraft": chance.randrange(keys),
+            "aircraft": int(keys * chance.random() ** 3),
             "at": chance.randrange(8) if chance.random() < 0.3 else chance.randrange(1, changes),
             "height": chance.choice((None, float("nan"), -1.0, 0.5, chance.random())),
             "note": chance.choice((None, "", "é", f"{chance.randrange(99)}")),

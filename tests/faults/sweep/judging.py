@@ -12,7 +12,7 @@ from tests.faults.sweep import history, oracle
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.playing import Play
 from tests.faults.sweep.recording import Recording
-from tests.support.examples import TOTALS
+from tests.support.examples import MERGE, TOTALS
 from tests.support.verdict import EXACT, FAILED, HELD, MISSED, STALLED, Verdict
 from ytstream.ledger import positions
 
@@ -100,8 +100,8 @@ def stopped(verdict: str, result: Result, play: Play, said: str) -> Result:
     # An open window is of rows that were read: nothing of it is lost.
     waiting = tables.lost if play.recording.variant.is_stateful else min(left, tables.lost)
     tables = replace(tables, lost=tables.lost - waiting, waiting=waiting)
-    # A total is without the rows that wait.
-    if play.recording.variant.processing in ("aggregate", TOTALS):
+    # A total is without the rows that wait, and the newest row may be one of them.
+    if play.recording.variant.processing in ("aggregate", TOTALS, MERGE):
         tables = replace(tables, repeated=0, wrong=0)
     return replace(result, verdict=verdict, tables=tables, said=said)
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from minicluster import testing
 from tests.faults.variants import Variant
-from tests.support.examples import Example, example, settings_of
+from tests.support.examples import Example, example, played, settings_of
 from tests.support.helpers import adopt
 from tests.support.jvm import submit_args
 from ytstream.cluster.client import connect
@@ -87,7 +87,7 @@ def context_of(variant: Variant, proxy: str) -> tuple[JobContext, Sample]:
 def made_of(variant: Variant) -> Example:
     """Return the job and its sample; the listing has one output and rejects nothing."""
     rejects = not variant.is_listing
-    return example(variant.guarantee, variant.processing, variant.queues, rejects=rejects)
+    return example(variant.guarantee, played(variant.processing), variant.queues, rejects=rejects)
 
 
 @contextmanager

@@ -21,8 +21,11 @@ VARIANTS = (
         for processing, queues in product(("map", "window", "deduplicate"), (1, 2))
     ),
     Variant("transactional", "aggregate", 1),  # its output has a key
-    Variant("transactional", TOTALS, 2),  # what is written twice is added twice
-    Variant("transactional", MERGE, 2),  # an older row may replace a newer one
+    # What is written twice is added twice, and an older row may replace a newer one.
+    *(
+        Variant("transactional", processing, queues)
+        for processing, queues in product((TOTALS, MERGE), (1, 2))
+    ),
     Variant("idempotent", "map", 2),
     *(
         Variant("at_least_once", processing, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from minicluster.client import Fault
 from tests.faults.after_requests import add_fault
 from tests.faults.two_drivers.cases import Place
 from tests.faults.variants import Variant
-from tests.support.examples import CONNECTOR, TOTALS, example
+from tests.support.examples import CONNECTOR, MERGE, TOTALS, WITH_DELETES, example, played
 from tests.support.project import QUEUES, environment_of, generate, keep_in_state, make_static
 from tests.support.static_outputs import static
 from tests.support.verdict import Verdict
@@ -83,6 +84,8 @@ def project_of(variant: Variant, folder: Path) -> Path:
     )
     if variant.processing == "aggregate":
         keep_in_state(root)
+    if variant.processing == MERGE:
+        shutil.copy(WITH_DELETES / "transform.py", root / "src" / PACKAGE)
     for name, lines in SMALLER.items():
         text = (root / name).read_text(encoding="utf-8")
         for line, smaller in lines.items():
@@ -101,7 +104,8 @@ def site_of(variant: Variant, project: Path, logs: Path) -> Iterator[Site]:
     """Provision the job of ``project`` on a cluster of its own; no driver outlives the block."""
     with testing.start() as cluster, ExitStack() as drivers:
         settings = load(project / "config" / "local.toml", {"YT_PROXY": cluster.http})
-        found = example(variant.guarantee, variant.processing, variant.queues, rejects=True)
+        processing = played(variant.processing)
+        found = example(variant.guarantee, processing, variant.queues, rejects=True)
         job = static(found.job, "output") if variant.is_static else found.job
         context = JobContext(connect(settings), settings, job, guarantee_of(job))
         job_objects.provision(context)

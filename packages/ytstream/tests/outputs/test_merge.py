@@ -6,25 +6,27 @@ import random
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from minicluster.testing import Running
 from tests.support.examples import example, settings_of
 from tests.support.helpers import ContextOf, adopt, head_of, refusal
+from tests.support.killed_stream import FAILED, PLACES, cut_off, killed
 from tests.support.merge_oracle import POSITIONS, QUEUE, history, newest_of, stored_of
-from ytstream import DELETED, REJECTED, Column, JobError, RestartableError, newest
+from ytstream import DELETED, REJECTED, Column, newest
 from ytstream.connector import choose_connector
 from ytstream.ledger.ledger_rows import KeyChanges
 from ytstream.provisioning import job_objects
+from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.replay import rejected_replay
-from ytstream_tools.testing.job_stream import Stream
+from ytstream_tools.testing.job_stream import Stream, wait
 
 pytestmark = pytest.mark.spark
 
@@ -33,8 +35,6 @@ def transform(events: DataFrame) -> DataFrame:
     return events.select("aircraft", "at", "height", "note", "on_ground")
 
 
-FAILED = (RestartableError, Py4JJavaError, JobError, StreamingQueryException)
-"""How a batch that was cut off shows."""
 NEWEST = newest(sequence_by="at", apply_as_deletes="on_ground")
 
 
@@ -124,6 +124,25 @@ def test_a_function_gets_the_rows_of_the_table_and_of_the_batch(stream: Stream) 
     assert head_of(stream).totals.changes == {"output": KeyChanges(6, 2, 2)}
 
 
+def added_up(rows: DataFrame) -> DataFrame:
+    others = (F.max(name).alias(name) for name in ("height", "note"))
+    return rows.groupBy("aircraft").agg(F.sum("at").alias("at"), *others)
+
+
+@pytest.mark.thorough
+def test_a_function_gets_numbers_of_the_table_that_no_row_could_have(stream: Stream) -> None:
+    def narrow(events: DataFrame) -> DataFrame:
+        return transform(events).withColumn("at", F.col("at").cast("int"))
+
+    stream.redeclare(transform=narrow, merge={"output": added_up})
+    most = 2**31 - 1
+    row = {"aircraft": 1, "at": most, "height": 1.0, "note": "a", "on_ground": False}
+    for count in (1, 2, 3):
+        stream.publish([row])
+        stream.drain()
+        assert stored(stream) == {1: (count * most, 1.0, "a")}
+
+
 def twice(rows: DataFrame) -> DataFrame:
     return rows.drop("on_ground", "is_stored").union(rows.drop("on_ground", "is_stored"))
 
@@ -205,44 +224,82 @@ def test_spyts_connector_does_not_take_over(
     assert "only the job's own connector looks rows up" in refusal(stream.flow)
 
 
+KEYS, SMALL, LARGE = 5_000, 1_000, 200_000
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("is_swapped", [False, True])
 @pytest.mark.parametrize(
-    ("size", "changes", "keys"),
+    ("changes", "size", "cuts"),
     [
-        (40, 1_000, 500),
-        *(pytest.param(*case, marks=pytest.mark.journey) for case in (
-            (1, 1_000, 5_000), (7, 1_000, 5_000), (10_000, 200_000, 5_000), (0, 200_000, 5_000),
+        (SMALL, 40, 4),
+        *(pytest.param(*case, 20, marks=pytest.mark.journey) for case in (
+            (LARGE, 10_000), (LARGE, 0), (SMALL, 7), (SMALL, 1),
         )),
     ],
 )  # fmt: skip
 def test_a_history_of_changes_makes_one_table(
-    stream: Stream, cluster: Running, size: int, changes: int, keys: int, is_swapped: bool
+    stream: Stream,
+    cluster: Running,
+    tmp_path: Path,
+    changes: int,
+    size: int,
+    cuts: int,
+    is_swapped: bool,
 ) -> None:
-    """Batches of one size, or of random ones; about 20 of them are cut off and run again."""
-    chance, faults, queues = random.Random(size), cluster.client.faults, [0, 1]
-    stream.configure(max_rows_per_partition=100_000)
-    if is_swapped:
-        queues.reverse()
-    rows, at = history(size + 2, changes, keys), 0
-    parts = []
-    while at < changes:
-        count = size or chance.randint(1, 20_000)
-        parts.append(rows[at : at + count])
+    """Batches of one size, or of random ones (0). In ``cuts`` of them the driver is killed.
+
+    In some of them a request fails, too. The rows take turns between the queues.
+    """
+    stream.configure(max_rows_per_partition=100_000, trigger_seconds=0.05)
+    rows = history(changes, changes, KEYS if size != 40 else 500)
+    chance = random.Random(size)
+    parts = [*cut(rows, size, chance)]
+    of_killed = {len(parts) * number // cuts for number in range(min(cuts, len(parts)))}
+    # A small batch may change nothing.
+    written = [stream.settings.ledger]
+    if size not in (1, 7):
+        written += [stream.settings.output, f"{stream.settings.output}_deleted"]
+    kills, others = 0, 0
+    for first, last in pairwise([*sorted(of_killed), len(parts)]):
+        publish(stream, parts[first], is_swapped)
+        place = {**chance.choice(PLACES)}
+        if place["method"] == "ModifyRows":
+            place["where"] = {"path": chance.choice(written)}
+        kills += killed(stream, cluster, tmp_path, **place)
+        if chance.random() < 0.3:
+            others += cut_off(stream, cluster, **chance.choice(FAULTS))
+        with stream.running() as query:
+            wait(drained(stream.context), query)
+            for part in parts[first + 1 : last]:
+                publish(stream, part, is_swapped)
+                wait(drained(stream.context), query)
+    print(f"{len(parts)} batches, {kills} kills, {others} other faults", flush=True)
+    found = newest_of(stream.sent)
+    assert stored(stream) == found == newest_of(rows)
+    assert kills == len(of_killed)
+    deleted = {row["aircraft"] for row in rows if row["on_ground"]}
+    assert deleted - found.keys()  # some stay deleted, and some are there again
+    assert deleted & found.keys()
+
+
+def cut(
+    rows: list[dict[str, Any]], size: int, chance: random.Random
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows in parts of that size; 0: of random ones."""
+    at = 0
+    while at < len(rows):
+        count = size or chance.randint(1, LARGE // 14)
+        yield rows[at : at + count]
         at += count
-    for number, part in enumerate(parts, 1):
-        half = len(part) // 2
-        for queue, of_queue in zip(queues, (part[:half], part[half:]), strict=True):
-            if of_queue:
-                stream.publish(of_queue, queue)
-        if number % max(1, len(parts) // 20) == 0:
-            fault = chance.choice(FAULTS)
-            faults.add(**fault, skip=chance.randint(0, 1))
-            with suppress(*FAILED):
-                stream.drain()
-            faults.clear()
-        stream.drain()
-    assert stored(stream) == newest_of(stream.sent)
+
+
+def publish(stream: Stream, rows: list[dict[str, Any]], is_swapped: bool) -> None:
+    """Send the rows to the two queues in turns, all of them at once."""
+    first = len(stream.sent) + is_swapped
+    for queue in (0, 1):
+        if of_queue := rows[(first + queue) % 2 :: 2]:
+            stream.publish(of_queue, queue)
 
 
 FAULTS: tuple[dict[str, Any], ...] = (
@@ -252,7 +309,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
     {"method": "CommitTransaction", "action": "lose_reply"},
     {"method": "CommitTransaction", "action": "hang_up"},
 )
-"""What happens to a batch."""
+"""What a request of a batch meets, and the driver lives on."""
 
 
 HISTORY = [Column("at", "int64"), Column("aircraft", "int64", required=True), *POSITIONS[2:]]

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 from minicluster.testing import Running
 from tests.support.examples import TOTALS, example, settings_of
 from tests.support.helpers import ContextOf, StreamOf, adopt, refusal
+from tests.support.killed_stream import PLACES, cut_off, killed
 from ytstream import Column, JobError, RestartableError
 from ytstream.connector import choose_connector
 from ytstream.job import JobContext
@@ -144,6 +146,26 @@ def test_a_task_writes_a_key_once(stream: Stream, cluster: Running) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.journey
+def test_each_write_of_a_batch_may_lose_its_reply(stream: Stream, cluster: Running) -> None:
+    output, writes = stream.settings.output, 0
+    stream.configure(dyn_batch_size=15)
+    while True:
+        stream.send(200)
+        hits = cut_off(
+            stream, cluster, method="ModifyRows", where={"path": output}, skip=writes,
+            action="lose_reply",
+        )  # fmt: skip
+        stream.drain()
+        assert stored(stream.context) == totals_of(stream.sent)
+        if not hits:
+            break
+        writes += 1
+    print(f"{writes} writes", flush=True)
+    assert writes >= 2 * TASKS
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("price", [2**62, -(2**62) - 1])
 def test_a_sum_beyond_64_bits_ends_the_job(stream: Stream, price: int) -> None:
     """Also where two tasks add: no task has seen both rows. A table would wrap."""
@@ -177,28 +199,77 @@ def test_spyts_connector_does_not_take_over(
     assert "only the job's own connector adds to totals" in refusal(stream.flow)
 
 
+def in_state(stream_of: StreamOf, queues: int) -> Stream:
+    """Return a stopped job with totals in its state, whose tables.py is to have them in the table.
+
+    A batch of the state may be planned and is not done.
+    """
+    stream = stream_of("transactional", "aggregate", queues, rejects=True)
+    stream.send(500)
+    stream.drain()
+    stream.send(500)
+    stream.recover()
+    totals = example("transactional", TOTALS, queues, rejects=True).job
+    stream.redeclare(outputs=totals.outputs, transform=totals.transform)
+    return stream
+
+
+def goes_on(stream: Stream) -> bool:
+    """Return whether a new process reads on from there, and counts each row once."""
+    stream.epoch = Epoch()
+    stream.recover()
+    stream.drain()
+    stream.send(500)
+    stream.drain()
+    return stream.is_exact()
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("queues", [1, 2])
 def test_a_job_of_1_0_0_moves_its_totals_from_the_state_to_the_table(
     stream_of: StreamOf, queues: int
 ) -> None:
     """It runs on with its state, until `migrate`. No row is counted twice, and none is lost."""
-    stream = stream_of("transactional", "aggregate", queues, rejects=True)
-    stream.send(500)
-    stream.drain()
-    stream.send(500)
-    stream.recover()  # a batch of the state may be planned and is not done
-    totals = example("transactional", TOTALS, queues, rejects=True).job
-    stream.redeclare(outputs=totals.outputs, transform=totals.transform)
+    stream = in_state(stream_of, queues)
     assert "run `migrate`" in refusal(lambda: job_objects.require(stream.context))
     said = migration.migrate(stream.context, stream.tablets)
     assert any("adds up bids, total, highest from now on" in line for line in said)
-    stream.epoch = Epoch()  # a new process
-    stream.recover()
-    stream.drain()
-    stream.send(500)
-    stream.drain()
-    assert stream.is_exact()
+    assert goes_on(stream)
+
+
+CHANGES = (
+    "StartTransaction", "ModifyRows", "AdvanceConsumer", "CommitTransaction", "start_tx",
+    "start_transaction", "commit_tx", "commit_transaction", "create", "remove", "move", "set",
+    "lock", "unmount_table", "alter_table", "mount_table",
+)  # fmt: skip
+"""Requests that may change the cluster."""
+
+
+@pytest.mark.thorough
+@pytest.mark.journey
+@pytest.mark.parametrize("queues", [1, 2])
+def test_the_move_may_be_killed_after_each_of_its_requests(
+    stream_of: StreamOf, cluster: Running, tmp_path: Path, queues: int
+) -> None:
+    """What a killed `migrate` leaves: no start goes on from it, and another `migrate` does."""
+    stream = in_state(stream_of, queues)
+    control, sent, before = cluster.client, [*stream.sent], stream.epoch
+    control.record(str(tmp_path), CHANGES)
+    control.journal.clear()
+    migration.migrate(stream.context, stream.tablets)
+    control.record(None)
+    requests = {entry.n: entry.method for entry in control.journal()}
+    states = sorted(tmp_path.iterdir(), key=lambda state: int(state.stem))
+    for state in states:
+        control.load(str(state))
+        stream.sent, stream.epoch = [*sent], before
+        is_over = "nothing to do" in migration.rehearse_migrate(stream.context)[0]
+        if not is_over:
+            assert "run `migrate`" in refusal(stream.recover)
+        said = migration.migrate(stream.context, stream.tablets)
+        print(requests[int(state.stem)], is_over, said[:1], flush=True)
+        assert goes_on(stream)
+    assert {"ModifyRows", "alter_table", "mount_table"} <= {requests[int(s.stem)] for s in states}
 
 
 @pytest.mark.thorough
@@ -218,13 +289,12 @@ def test_rejected_rows_are_added_once(stream_of: StreamOf, spark: SparkSession) 
 
 
 FAULTS: tuple[Mapping[str, Any], ...] = (
-    {},
     {"method": "ModifyRows", "action": "lose_reply"},
     {"method": "ModifyRows", "action": "hang_up"},
     {"method": "CommitTransaction", "action": "lose_reply"},
     {"method": "CommitTransaction", "action": "hang_up"},
 )
-"""What may happen to a batch: the request, and what it meets."""
+"""What may happen to a batch, if its driver is not killed: the request, and what it meets."""
 
 
 @pytest.mark.thorough
@@ -232,22 +302,27 @@ FAULTS: tuple[Mapping[str, Any], ...] = (
     ("seed", "rows"), [(1, 1_500), pytest.param(2, 60_000, marks=pytest.mark.journey)]
 )
 def test_a_random_history_has_the_totals_of_its_rows(
-    stream: Stream, cluster: Running, seed: int, rows: int
+    stream: Stream, cluster: Running, tmp_path: Path, seed: int, rows: int
 ) -> None:
-    """Batches of random sizes. In some, a reply is lost or a request fails, and they run again."""
-    chance, faults = random.Random(seed), cluster.client.faults
+    """Batches of random sizes: in each a driver is killed, a reply lost, or a request refused."""
+    chance, output = random.Random(seed), stream.settings.output
     stream.configure(dyn_batch_size=chance.choice((1, 7, 1_000)))
-    hits = 0
+    hits, kills = 0, 0
     while len(stream.sent) < rows:
         stream.send(chance.randint(1, rows // 10))
-        if fault := chance.choice(FAULTS):
-            of_output = {"path": stream.settings.output}
-            where = of_output if fault["method"] == "ModifyRows" else {}
-            rule = faults.add(**fault, where=where, skip=chance.randint(0, 3))
-            with suppress(RestartableError, Py4JJavaError, JobError):
-                stream.drain()
-            hits += faults.get(rule).hits
-            faults.remove(rule)
+        if chance.random() < 0.5:
+            kills += killed(stream, cluster, tmp_path, **_in(output, chance.choice(PLACES)))
+        else:
+            fault = _in(output, chance.choice(FAULTS))
+            hits += cut_off(stream, cluster, **fault, skip=chance.randint(0, 1))
         stream.drain()
+    print(f"{kills} kills, {hits} other faults", flush=True)
     assert hits
+    assert kills
     assert stored(stream.context) == totals_of(stream.sent)
+
+
+def _in(path: str, fault: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fault. Of writes it meets those of the table at that path."""
+    where = {"path": path} if fault["method"] == "ModifyRows" else {}
+    return {**fault, "where": where}

@@ -42,6 +42,7 @@ class MergedTable:
     def merge(self, batch: DataFrame) -> None:
         """Change the rows as a batch does."""
         names = [column.name for column in self.columns]
+        batch = merged_rows.widened(batch, self.columns)
         self.schema = StructType([batch.schema[name] for name in names])
         done = merged_rows.changes(batch, self.name, self.columns, self.rule, self)
         with done as found:

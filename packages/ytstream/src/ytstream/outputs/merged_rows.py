@@ -24,6 +24,7 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..schema.changes import DELETED, IS_STORED, Merge, Newest, remembers
 from ..schema.columns import Column
+from ..schema.spark_types import widest
 from . import row_json
 from .output_frames import computed, user_function, verify_columns
 
@@ -82,6 +83,7 @@ def changes(
     """Give what MERGE makes of the rows of a batch, computed once if it is read more than once."""
     key = tuple(column.name for column in columns if column.key)
     names = tuple(column.name for column in columns)
+    rows = widened(rows, columns)
     if isinstance(rule, Newest):
         decided = _newest(rows, columns, rule, stored)
         if not remembers(rule):
@@ -93,6 +95,16 @@ def changes(
     with computed(_asked(rows, columns, key, stored)) as asked:
         made = called(rule, _given(rows, asked, columns), name, columns)
         yield Changes(_decided(made, asked, columns, name), key, names)
+
+
+def widened(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """Return the rows with numbers of the table's width, in which those of the table come, too.
+
+    A function may have added up what the rows bring, and a former transform() may have had more.
+    """
+    kinds = {c.name: widest(c, rows.schema[c.name].dataType) for c in columns}
+    wider = {name: _column(name).cast(kind) for name, kind in kinds.items() if kind is not None}
+    return rows.withColumns(wider) if wider else rows
 
 
 def counts() -> Iterator[Expression]:
@@ -158,6 +170,9 @@ def _rank(
         if _is_unsigned(kind):
             ranked.append(_ordered(value, kind).alias(f"o{at}"))
         ranked.append(value.alias(f"c{at}"))
+        if kind.typeName() in ("double", "float"):
+            # Spark takes -0.0 and 0.0 for equal, so the first one that comes would stay.
+            ranked.append(F.when(value == 0, value.cast("string")).alias(f"z{at}"))
     return F.struct(*ranked)
 
 

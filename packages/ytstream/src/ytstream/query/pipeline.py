@@ -113,7 +113,8 @@ def flow_of(
         if isinstance(rule, Newest):
             merged_rows.verify(frame, name)
         elif rule is not None:  # a frame of no rows shows what it makes of rows
-            given = spark.createDataFrame([], merged_rows.given_schema(frame.schema))
+            wide = merged_rows.widened(frame, job.output_columns[name])
+            given = spark.createDataFrame([], merged_rows.given_schema(wide.schema))
             merged_rows.called(rule, given, name, job.output_columns[name])
     _verify_late_of_archives(rows, job)
     lost = is_untraceable_at(analysed(rows), REJECTED) if job.rejects_late else ""

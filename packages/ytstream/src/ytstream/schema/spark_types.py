@@ -53,6 +53,10 @@ _CASTABLE = frozenset(
 """Names of types that Spark's cast() knows."""
 
 
+_NUMBERS = ("byte", "short", "integer", "long", "float", "double")
+"""Names of Spark's numbers."""
+
+
 _UNWRITABLE: Mapping[str, str] = {
     "decimal": "SPYT's sink cannot write decimals: store int64 minor units or a string",
     "uuid": "SPYT's sink sends a uuid as text, the table wants 16 bytes: declare utf8",
@@ -130,6 +134,16 @@ def line_of_tables(name: str, data_type: DataType) -> str | None:
     """Return the line of tables.py for a column of that Spark type; None where it is not plain."""
     stored = _STORED.get(data_type.typeName())
     return None if stored is None else f'Column("{name}", "{stored}")'
+
+
+def widest(column: Column, data_type: DataType) -> str | None:
+    """Return the name of the Spark type that has all numbers of the column.
+
+    None if the given type has them, and for what are not numbers.
+    """
+    fitting = [name for name in _WRITABLE[type_name(column.type)] if name in _NUMBERS]
+    given = data_type.typeName()
+    return fitting[-1] if given in fitting[:-1] else None
 
 
 def unwritable(column: Column, data_type: DataType, maker: str = "transform()") -> str | None:
