@@ -140,6 +140,11 @@ class Case:
         return min(self.tablets, self.cores)
 
     @property
+    def memory(self) -> str:
+        """Return the heap of the driver, which is the executor too."""
+        return "512m" if self.keys and self.processing == TOTALS else "1g"
+
+    @property
     def has_full_table(self) -> bool:
         """Whether the keys are in the output table before the first batch, and in no state."""
         return bool(self.keys) and self.processing in (TOTALS, MERGE)

@@ -200,7 +200,8 @@ def started(case: Case, way: str, size: Size, proxy: str, folder: Path) -> Itera
     log = folder / f"{way}.log"
     # The same for all ways: a difference in the JVM's flags is none of the code.
     submitted = (
-        f"--driver-java-options {spark_conf.COLLECTOR} --master local[{case.cores}] pyspark-shell"
+        f"--driver-java-options {spark_conf.COLLECTOR} --driver-memory {case.memory} "
+        f"--master local[{case.cores}] pyspark-shell"
     )
     words = [json.dumps(case.written()), way, "tiny" if size is TINY else "full", proxy, writer]
     with log.open("w") as out, os.fdopen(reader, encoding="utf-8") as answers:

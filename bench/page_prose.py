@@ -92,11 +92,11 @@ CHOSEN = {
     ),
     "curve-totals": (
         "`aggregate` of 1.0.0 keeps its totals in Spark's state, and writes them to a table too. "
-        "New jobs have a table that adds them up. The JVM has 1 GB, and each row has a key far "
-        "from the one before. All keys are there before the first measured batch. A state is a "
-        "file for each of 8 partitions in each batch, changed or not, because Spark needs a "
-        "version of each. A batch of `aggregate` with 10,000 keys writes a fifth of the rows of "
-        "the others."
+        "New jobs have a table that adds them up. The JVM has 1 GB for a state and 512 MB for a "
+        "table. Each row has a key far from the one before. All keys are there before the first "
+        "measured batch. A state is a file for each of 8 partitions in each batch, changed or "
+        "not, because Spark needs a version of each. A batch of `aggregate` with 10,000 keys "
+        "writes a fifth of the rows of the others."
     ),
     "curve-state": (
         "the JVM has 1 GB, and each row has a key far from the one before. So a deduplication "

@@ -21,6 +21,7 @@ from unittest.mock import patch
 
 from pyspark.sql import DataFrame
 from rich.console import Console
+from yt.yson import YsonUint64
 
 from tests.faults.sweep.driver import Driver, EndedError, end_queries, until
 from tests.faults.sweep.lab import Lab
@@ -54,6 +55,7 @@ OUTPUT = [
     Column("is_known", "boolean"),
 ]
 BATCH_ROWS = 20
+_FIRST_US = 1_704_067_200_000_000
 _PROXIES_REMEMBER_SECONDS = 15.0
 """For so long a proxy uses the table that a link has led to (YTsaurus, TAsyncExpiringCacheConfig):
 who looks up through the link reads an old table."""
@@ -95,6 +97,9 @@ class Form(NamedTuple):
 
     def transform(self, events: DataFrame) -> DataFrame:
         """Look up what was written and, in one of two forms, everything else."""
+        if self.variant.is_stateful:
+            events = events.withWatermark("date_time", "1 hour")
+            events = events.dropDuplicatesWithinWatermark(["event_id"])
         rows = events.select("event_id", "auction")
         rows = lookup(rows, WRITTEN, on="auction", found="is_known", by="keys")
         if self.is_in_outputs:
@@ -112,9 +117,12 @@ def _ordered(rows: DataFrame) -> DataFrame:
     return rows.select(*(column.name for column in OUTPUT))
 
 
-FORMS = tuple(
-    Form(Variant("transactional", "map", connector=connector), is_in_outputs, cache_mb)
-    for connector, (is_in_outputs, cache_mb) in product((OWN, SPYT), ((False, 0), (True, 64)))
+FORMS = (
+    *(
+        Form(Variant("transactional", "map", connector=connector), is_in_outputs, cache_mb)
+        for connector, (is_in_outputs, cache_mb) in product((OWN, SPYT), ((False, 0), (True, 64)))
+    ),
+    Form(Variant("transactional", "deduplicate"), is_in_outputs=False, cache_mb=0),
 )
 
 
@@ -212,6 +220,7 @@ class LookupRun:
         for row in rows:
             self.sent += 1
             row["event_id"] = str(self.sent)
+            row["date_time"] = YsonUint64(_FIRST_US + self.sent)  # no row is late
             row["auction"] = KEYS[self.sent * 37 % len(KEYS)]
         self.recording.put(queue, rows)
 
