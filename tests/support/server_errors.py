@@ -78,6 +78,15 @@ WRITES_DISABLED = error(
 (yt/yt/server/node/tablet_node/tablet_manager.cpp)."""
 
 
+THROTTLED = error(1725, 'Read request is throttled due to "lookup" throttler overdraft')
+"""An overloaded tablet: NTabletClient::EErrorCode::RequestThrottled
+(yt/yt/client/tablet_client/public.h) of ThrowUponDistributedThrottlerOverdraft
+(yt/yt/server/node/tablet_node/tablet_reader.cpp)."""
+BLOCKED = error(1713, "Timed out waiting on blocked row")
+"""NTabletClient::EErrorCode::BlockedRowWaitTimeout of TSortedDynamicStore::WaitOnBlockedRow
+(yt/yt/server/node/tablet_node/sorted_dynamic_store.cpp)."""
+
+
 def denied(permission: str, path: str, user: str = "robot") -> Error:
     """Return NSecurityClient::EErrorCode::AuthorizationError: TSecurityManager::ValidatePermission
     (yt/yt/server/master/security_server/security_manager.cpp).

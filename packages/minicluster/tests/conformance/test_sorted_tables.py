@@ -81,6 +81,14 @@ def test_only_the_columns_asked_for_come(client: Any, table: str) -> None:
     assert lookup(client, table, 1, column_names=["n"]) == [{"n": 2}]
 
 
+@over_http
+def test_a_column_that_is_not_there_fails_the_lookup(client: Any, table: str) -> None:
+    """Source: server source, ytlib/api/native/client_dynamic_tables_impl.cpp (RemapColumnFilter)"""
+    with pytest.raises(yt.YtError, match='Invalid column "gone" in column filter') as caught:
+        lookup(client, table, 1, column_names=["n", "gone"])
+    assert caught.value.contains_code(codes.COLUMN_NOT_FOUND)
+
+
 def test_a_write_replaces_the_whole_row(client: Any, table: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/sorted-dynamic-tables (inserting a row,
     overwrite)"""

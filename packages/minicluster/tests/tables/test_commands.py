@@ -99,7 +99,7 @@ def test_lookup_keeps_order_and_can_keep_missing_rows(cluster: Cluster) -> None:
         None,
         {"v": b"a", "k": 1},
     ]
-    with pytest.raises(YtError, match='No such column "w"'):
+    with pytest.raises(YtError, match='Invalid column "w" in column filter'):
         lookup(cluster, T, {"k": 1}, columns=["w"])
 
 

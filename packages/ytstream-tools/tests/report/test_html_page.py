@@ -131,6 +131,14 @@ def test_it_shows_figures_batches_epochs_and_moves(job: JobContext) -> None:
     assert len(found.of("rect", "c0")) == len(found.of("rect", "soft"))
 
 
+def test_what_was_looked_up_is_shown_by_reference(job: JobContext) -> None:
+    used = ledger_rows.LookupTotals(rows=20_000, keys=1_800, missing=41, seconds=12.5, hits=700)
+    _fill(job, 3, totals=ledger_rows.Totals(lookups={"auctions": used}))
+    said = " | ".join(text for _, text in _page(job).texts)
+    wanted = "20,000 rows with 1,800 keys, 41 not found, 700 from caches, 12 s of waiting"
+    assert f"lookups in auctions | {wanted}" in said
+
+
 def test_a_job_with_state_shows_late_rows(provisioned_of: ContextOf) -> None:
     context = provisioned_of("transactional", "window")
     now, queue = LAST, context.settings.queues[0]

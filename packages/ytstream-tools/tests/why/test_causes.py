@@ -17,10 +17,11 @@ from yt.wrapper import VanillaSpecBuilder
 from minicluster import testing as minicluster
 from tests.support.examples import example, settings_of
 from tests.support.read_requests import READS
-from tests.support.server_errors import TOKEN_BY_HTTP, denied
+from tests.support.server_errors import THROTTLED, TOKEN_BY_HTTP, denied
 from tests.support.simulated_driver import BID
 from tests.support.status_steps import NOW, head_of_batch, invoke, send, write_rows
 from tests.support.waiting import eventually
+from ytstream import Column
 from ytstream.cluster import built_reference, operation
 from ytstream.cluster.client import connect
 from ytstream.errors.error_codes import ErrorCode
@@ -164,6 +165,60 @@ def _reference_unmounted(job: Job) -> None:
     job.client.create("table", path, attributes={"dynamic": True, "schema": schema})
     built_reference.finish(job.client, path, "//home/source", ("k",))
     job.configure(references={"titles": path})
+
+
+def _reference_of(job: Job, type_: str = "int64", **columns: str) -> str:
+    """Give the job a reference that is mounted; return its path."""
+    path = f"{job.context.settings.ledger}-titles"
+    schema = [{"name": "k", "type": type_, "sort_order": "ascending"}]
+    schema += [{"name": name, "type": kind} for name, kind in columns.items()]
+    job.client.create("table", path, attributes={"dynamic": True, "schema": schema})
+    job.client.mount_table(path, sync=True)
+    job.configure(references={"titles": path})
+    declared = {"titles": [Column("k", "int64", key=True), Column("v", "int64")]}
+    job.context = replace(job.context, job=replace(job.context.job, references=declared))
+    return path
+
+
+def _reference_altered(job: Job) -> None:
+    _reference_of(job, v="string")
+
+
+def _reference_without_its_column(job: Job) -> None:
+    _reference_of(job, w="int64")
+
+
+def _reference_with_another_key(job: Job) -> None:
+    _reference_of(job, "string", v="int64")
+
+
+def _reference_overloaded(job: Job) -> None:
+    where = {"path": _reference_of(job, v="int64")}
+    job.cluster.client.faults.add(
+        method="lookup_rows", where=where, times=None, action="fail", error=THROTTLED
+    )
+
+
+def _reference_hangs(job: Job) -> None:
+    where = {"path": _reference_of(job, v="int64")}
+    faults = job.cluster.client.faults
+    faults.add(method="lookup_rows", where=where, times=None, action="delay")
+
+
+def _reference_gone(job: Job) -> None:
+    job.client.remove(_reference_of(job, v="int64"))
+
+
+def _reference_switched(job: Job) -> None:
+    """To another table that fits: nothing is wrong."""
+    path = _reference_of(job, v="int64")
+    job.client.link(path, f"{path}-link")
+    job.configure(references={"titles": f"{path}-link"})
+
+
+def _reference_denied(job: Job) -> None:
+    said = "failed: not permitted on the cluster: cannot look up 3 keys of the reference titles"
+    job.end(ErrorCode.PERMISSION, said)
 
 
 def _output_gone(job: Job) -> None:
@@ -327,6 +382,14 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _cluster_hangs: "outage",
     _queue_unmounted: "unmounted",
     _reference_unmounted: "unmounted",
+    _reference_altered: "reference",
+    _reference_without_its_column: "reference",
+    _reference_with_another_key: "reference",
+    _reference_overloaded: "overloaded",
+    _reference_hangs: "overloaded",
+    _reference_gone: "missing",
+    _reference_switched: "idle",
+    _reference_denied: "permission",
     _output_gone: "missing",
     _consumer_back: "consumer",
     _stopped: "stopped",
@@ -341,8 +404,12 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _runs: "works",
 }
 """What is done -> what is named first."""
-SAMPLE = (_token_expired, _queue_unmounted, _queue_trimmed, _executor_memory, _failed, _behind)
-"""What `make test` provokes: by the cluster, an object, the queue, the operation, the job."""
+SAMPLE = (
+    _token_expired, _queue_unmounted, _queue_trimmed, _executor_memory, _failed, _behind,
+    _reference_altered, _reference_overloaded,
+)  # fmt: skip
+"""What `make test` provokes: by the cluster, an object, the queue, the operation, the job,
+a reference."""
 
 
 @pytest.mark.parametrize(
@@ -443,3 +510,23 @@ def test_a_reference_is_named_with_its_command(job: Job) -> None:
     assert "unmounted" not in job.named()
     job.client.remove(path)
     assert "missing" in job.named()
+
+
+@pytest.mark.parametrize(
+    ("provoke", "said"),
+    [
+        (_reference_altered, "column v: the table has string, tables.py says int64"),
+        (_reference_without_its_column, "column v: the table lacks it, tables.py has it"),
+        (_reference_with_another_key, "column k: the table has string, tables.py says int64"),
+        (_reference_overloaded, 'Read request is throttled due to "lookup" throttler overdraft'),
+    ],
+    ids=lambda one: getattr(one, "__name__", "").lstrip("_"),
+)
+def test_what_is_wrong_with_a_reference_is_said_with_its_path(
+    job: Job, provoke: Callable[[Job], None], said: str
+) -> None:
+    provoke(job)
+    path = job.context.settings.references["titles"]
+    finding = next(one for _, one in causes.causes_of(job.facts()))
+    assert f"reference 'titles' {path}" in finding.said
+    assert said in finding.said

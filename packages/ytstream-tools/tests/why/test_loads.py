@@ -1,4 +1,4 @@
-"""Twelve loads of a job: what `why` says, with a figure of the ledger, and after its advice.
+"""Loads of a job: what `why` says, with a figure of the ledger, and after its advice.
 
 Values in, a cause out: the rows of the ledger are made up, as a job under each load would write
 them. No job runs here.
@@ -16,7 +16,8 @@ import pytest
 from tests.support.helpers import unconnected
 from tests.support.status_steps import NOW
 from ytstream.cluster.account_usage import ResourceUsage
-from ytstream.ledger.ledger_rows import BatchTimes, Head, StoreFigures
+from ytstream.declaration.lookups import KEYS
+from ytstream.ledger.ledger_rows import BatchTimes, Head, LookedUp, StoreFigures
 from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools.status.job_status import (
     FinishedBatch,
@@ -27,7 +28,7 @@ from ytstream_tools.status.job_status import (
 from ytstream_tools.why import causes
 from ytstream_tools.why.facts import Facts
 
-QUEUE, LIMIT, TABLETS = "//home/queue", 20_000, 4
+QUEUE, REFERENCE, LIMIT, TABLETS = "//home/queue", "//home/auctions", 20_000, 4
 USUAL = BatchTimes(1_500, 500, 20, 100)
 
 
@@ -43,6 +44,8 @@ class Load:
     every: float = 5.0
     times: BatchTimes = USUAL
     """Milliseconds of its parts; the rest of a batch belongs to none of them."""
+    lookups: int = 0
+    """Milliseconds for which the tasks of a batch wait for lookups in a reference."""
     store: StoreFigures | None = None
     executors: int = 4
     limit: int = LIMIT
@@ -56,6 +59,7 @@ class Load:
             submit=SubmitSection(executors=self.executors, executor_cores=1),
             max_rows_per_partition=self.limit,
             trigger_seconds=self.every,
+            references={"auctions": REFERENCE},
         )
         owner = "process 1 on host, operation 1-2-3-4, abc"
         head = Head(epoch=3, owner=owner, store=self.store, state_rows=90_000)
@@ -69,12 +73,13 @@ class Load:
         return Facts(NOW, "job", settings, lambda target: f"`make {target}`", status=status)
 
     def _batches(self) -> list[FinishedBatch]:
+        looked_up = {"auctions": LookedUp(KEYS, "1-2-3-4", 1, milliseconds=self.lookups)}
         begins = [NOW - timedelta(seconds=(10 - n) * self.every) for n in range(10)]
         return [
             FinishedBatch(
                 3, n, n, begun, begun + timedelta(seconds=self.took), TABLETS * self.rows, {}, {},
                 0, {QUEUE: dict.fromkeys(range(TABLETS), (n * self.rows, (n + 1) * self.rows))},
-                times=self.times,
+                times=self.times, lookups=looked_up,
             )
             for n, begun in enumerate(begins)
         ]  # fmt: skip
@@ -109,6 +114,11 @@ LOADS: dict[str, tuple[Load, str, Sequence[str], Load | None]] = {
     "a slow proxy": (
         Load(times=BatchTimes(1_500, 1_400, 900, 300)), "requests", ("take 0.9 s",),
         _healthy(times=BatchTimes(300, 200, 10, 50)),
+    ),
+    "slow lookups": (
+        Load(times=BatchTimes(4_200, 300, 20, 100), lookups=11_000), "lookups",
+        (f"wait 11.0 s for lookups in the reference 'auctions' {REFERENCE}", "reference_cache_mb"),
+        _healthy(times=BatchTimes(400, 200, 20, 100), lookups=300),
     ),
     "too few cores": (
         Load(executors=2), "cores", ("2 cores of the executors read 4 tablets",),

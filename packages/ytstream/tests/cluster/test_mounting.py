@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from tests.support.helpers import (
 )
 from tests.support.job_thread import supervised
 from tests.support.server_errors import error
-from ytstream import RestartableError, cli
+from ytstream import JobError, RestartableError, cli
 from ytstream.cluster.client import explained
 from ytstream.commands import run
 from ytstream.commands.registry import Registry
@@ -94,6 +95,33 @@ def test_codes_of_a_table_that_is_not_mounted(code: int) -> None:
     assert type(cluster_error(_trace(code))) is UnmountedError
     with pytest.raises(UnmountedError, match="inner"), explained_spark():
         raise StreamingQueryException(_trace(code))
+
+
+@pytest.mark.parametrize("code", [1712, 1713, 1725, 1735, 1739, 1740])
+def test_codes_of_a_tablet_that_serves_no_requests_now(code: int) -> None:
+    """It has too many, a row of it is being committed, or it moves: the job waits."""
+    assert type(cluster_error(_trace(code))) is OutageError
+    with pytest.raises(OutageError, match="does not serve a tablet now: inner"), explained_spark():
+        raise StreamingQueryException(_trace(code))
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        ("java.util.concurrent.TimeoutException\n\tat java.base/java.util.X.y(X.java:1)\n"
+         "\tat ytstream.Call.landed(Call.java:1)", OutageError),
+        ("YTsaurusError: 'o' <== 'i'; full error: {\"code\"=1702;}", UnmountedError),
+        ("YTsaurusError: 'o' <== 'i'; full error: {\"code\"=1725;}", OutageError),
+        ("YTsaurusError: 'o' <== 'i'; full error: {\"code\"=901;}", JobError),
+        ("YTsaurusError: 'o' <== 'i'; full error: {\"code\"=500;}", RestartableError),
+    ],
+)  # fmt: skip
+def test_a_lookup_that_fails_names_its_reference(cause: str, kind: type[Exception]) -> None:
+    what = "cannot look up 41 keys of the reference auctions (//home/auctions)"
+    said = f"Task 0 failed (TID 3) (host executor driver): java.lang.RuntimeException: {what}"
+    trace = f"{said}\n\tat ytstream.Call.landed(Call.java:1)\nCaused by: {cause}\n"
+    with pytest.raises(kind, match=re.escape(f"{what}: ")), explained_spark():
+        raise StreamingQueryException(trace)
 
 
 @pytest.mark.parametrize("code", [1, 1700, 1717])

@@ -53,7 +53,10 @@ def test_a_sorted_dynamic_table_fits(state: str) -> None:
         (_found(type="replicated_table"), "it is a replicated_table"),
         (_found(dynamic=False), "it is not a sorted dynamic table"),
         (_found(schema=_schema(lambda c: c[0].pop("sort_order"))), "not a sorted dynamic table"),
-        (_found(schema=_schema(lambda c: c[0].update(expression="1"))), "auction is computed"),
+        (
+            _found(schema=_schema(lambda c: c[0].update(expression="1"))),
+            "auction is computed",
+        ),
         (_found(schema=_schema(lambda c: c[0].update(name="id"))), "its key is id, REFERENCES has"),
         (_found(schema=_schema(lambda c: c.pop())), "column seller: the table lacks it"),
         (_found(tablet_state="unmounted"), "it is unmounted"),
@@ -105,7 +108,7 @@ def test_a_reference_may_be_a_link_and_needs_to_be_read(context_of: ContextOf, r
     assert f"{root}/link" in {one.path for one in wanted if one.permission == "read"}
 
 
-def test_a_moment_is_kept_for_min_data_ttl_and_by_a_frozen_table_since_it_was_built() -> None:
+def test_a_moment_is_kept_for_min_data_ttl_and_by_a_built_table_since_then() -> None:
     def lost(age: int, **found: Any) -> str:
         built = int(time.time()) - 7_200
         created = datetime.fromtimestamp(built, UTC).isoformat()
@@ -114,7 +117,10 @@ def test_a_moment_is_kept_for_min_data_ttl_and_by_a_frozen_table_since_it_was_bu
 
     assert lost(60) == ""
     assert "it keeps its rows for 1800 s" in lost(3_600)
-    assert lost(3_600, tablet_state="frozen") == ""
+    assert "it keeps its rows for 1800 s" in lost(3_600, tablet_state="frozen")
+    built = {built_reference.MARK: built_reference.mark(1, "//static", ("auction",))}
+    assert lost(3_600, tablet_state="frozen", **built) == ""
+    assert "it keeps its rows for 1800 s" in lost(3_600, **built)
     assert lost(9_000, tablet_state="frozen") == "it was built later"
     written = datetime.fromtimestamp(int(time.time()) - 600, UTC).isoformat()
     static = {"dynamic": False, "modification_time": written}

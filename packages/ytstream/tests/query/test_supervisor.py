@@ -140,6 +140,14 @@ def test_a_refusal_is_not_tried_again(job: Job, kind: type[JobError]) -> None:
     assert len(starts) == 1
 
 
+def test_the_last_word_of_a_job_has_the_first_finding_of_a_list() -> None:
+    """`status` and `why` show one line of it."""
+    error = JobError("the job cannot continue:\nreference auctions //a: missing\n  -> make it")
+    said = supervisor._in_one_line(error)
+    assert said == "the job cannot continue: reference auctions //a: missing"
+    assert supervisor._in_one_line(JobError("wrong", "correct it")) == "wrong"
+
+
 def test_a_failure_after_a_stop_is_not_swallowed(job: Job) -> None:
     stop = StopSignal()
 

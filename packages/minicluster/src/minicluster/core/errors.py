@@ -31,6 +31,7 @@ NO_SUCH_TABLET = 1701
 TABLET_NOT_MOUNTED = 1702
 TABLE_MUST_BE_SORTED = 1716
 INVALID_MOUNT_REVISION = 1704
+COLUMN_NOT_FOUND = 1726
 NO_SUCH_OPERATION = 1915
 NO_SUCH_ATTRIBUTE = 1920
 NO_SUCH_JOB = 203
@@ -152,6 +153,11 @@ def tablet_not_mounted(message: str, **attributes: Any) -> YtError:
 
 def no_such_tablet(message: str, **attributes: Any) -> YtError:
     return YtError(NO_SUCH_TABLET, message, attributes)
+
+
+def column_not_found(name: str) -> YtError:
+    """Source: ytlib/api/native/client_dynamic_tables_impl.cpp, RemapColumnFilter."""
+    return YtError(COLUMN_NOT_FOUND, f'Invalid column "{name}" in column filter')
 
 
 def access_denied(message: str, **attributes: Any) -> YtError:

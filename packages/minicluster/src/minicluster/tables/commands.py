@@ -17,6 +17,7 @@ from ..core.errors import (
     RefusedError,
     YtError,
     around,
+    column_not_found,
     generic,
     tablet_not_mounted,
 )
@@ -49,14 +50,14 @@ from .transactions import TabletTransactions, Transaction, changes, submitting
 from .upload import upload
 
 
-def _wanted(node: Node, schema: TableSchema, columns: Sequence[str] | None) -> list[int]:
+def _wanted(schema: TableSchema, columns: Sequence[str] | None) -> list[int]:
     """Return the indexes of columns by name; of all for None. Raises YtError."""
     if columns is None:
         return list(range(len(schema.columns)))
     known = {column.name: index for index, column in enumerate(schema.columns)}
     for name in columns:
         if name not in known:
-            raise generic(f'No such column "{name}"', path=node.path)
+            raise column_not_found(name)
     return [known[name] for name in columns]
 
 
@@ -395,7 +396,7 @@ class Tables:
         node, table = self.sorted(path)
         timestamp = timestamp or None
         self.require_retained(node, timestamp)
-        wanted = _wanted(node, table.schema, columns)
+        wanted = _wanted(table.schema, columns)
         found = table.data.rows(self._keys(node, table, rowset, names), timestamp)
         present = [row for row in found if row is not None]
         if columns is not None:
@@ -419,7 +420,7 @@ class Tables:
     ) -> tuple[Table, list[int], list[Sequence[Version]]]:
         """Return a sorted table, which columns are asked for, and the versions of each key."""
         node, table = self.sorted(path)
-        wanted = _wanted(node, table.schema, columns)
+        wanted = _wanted(table.schema, columns)
         found = [table.data.versions(key) for key in self._keys(node, table, rowset, names)]
         return table, wanted, found
 

@@ -15,6 +15,7 @@ from ytstream.cluster.client import cluster_name
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
+from ytstream.ledger.ledger_rows import LookupTotals
 from ytstream.text_table import counted, duration
 
 from . import oldest_rows, period, series
@@ -97,11 +98,20 @@ def _facts(
         "rows read": f"{totals.read:,}",
         "rows written": ", ".join(f"{rows:,} {name}" for name, rows in totals.written.items()),
         "rejected": ", ".join([*rejected, *left_out]),
+        **{f"lookups in {name}": _lookups(used) for name, used in sorted(totals.lookups.items())},
     }
     listed = element(body, "dl")
     for name, text in facts.items():
         element(listed, "dt", name)
         element(listed, "dd", text or "none")
+
+
+def _lookups(used: LookupTotals) -> str:
+    cached = f"{used.hits:,} from caches, " if used.hits else ""
+    return (
+        f"{used.rows:,} rows with {used.keys:,} keys, {used.missing:,} not found, {cached}"
+        f"{used.seconds:,.0f} s of waiting"
+    )
 
 
 def _curves(

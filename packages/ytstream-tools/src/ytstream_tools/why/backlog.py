@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import median
@@ -66,6 +66,8 @@ class Backlog:
     the job's work, too."""
     fixed_seconds: float | None = None
     """What a batch takes whatever it reads; None: the last ones have about the same size."""
+    lookups: Mapping[str, float] = field(default_factory=dict)
+    """Name of a reference -> for how many seconds the tasks of a batch wait for lookups in it."""
     times: BatchTimes | None = None
     """How long the parts of a batch take; None: an older version wrote the last batches."""
 
@@ -149,6 +151,7 @@ def backlog_of(status: JobStatus, settings: Settings) -> Backlog | None:
         trigger_seconds=settings.trigger_seconds,
         skips_pauses=status.connector.startswith(_OWN),
         fixed_seconds=_fixed(of_epoch, batches),
+        lookups=_lookups(batches),
         times=_times(batches),
     )
 
@@ -212,6 +215,16 @@ def _fixed(batches: Sequence[FinishedBatch], latest: Sequence[FinishedBatch]) ->
     slow = median(one.seconds for one in latest)
     a_row = max(0.0, slow - fast) / (many - few)
     return min(max(0.0, fast - few * a_row), slow)
+
+
+def _lookups(batches: Sequence[FinishedBatch]) -> Mapping[str, float]:
+    names = {name for one in batches for name in one.lookups}
+    return {
+        name: median(
+            one.lookups[name].milliseconds / 1000 if name in one.lookups else 0 for one in batches
+        )
+        for name in names
+    }
 
 
 def _times(batches: Sequence[FinishedBatch]) -> BatchTimes | None:

@@ -23,7 +23,7 @@ from ..status.alert_limits import (
 )
 from ..status.job_status import ProcessState
 from ..submitting.version_history import StartState
-from . import slowness
+from . import references, slowness
 from .backlog import without_batch
 from .facts import Attempt, Facts
 from .finding import Finding
@@ -303,6 +303,20 @@ def _is_recent(found: Facts, run: Attempt) -> bool:
     return age.total_seconds() < _RECENT_SECONDS
 
 
+def _permission(found: Facts) -> Finding | None:
+    """Return that the job's user may not do what the job does."""
+    status = found.status
+    if status is None or status.process != ProcessState.FAILED:
+        return None
+    if found.end_code != ErrorCode.PERMISSION:
+        return None
+    return Finding(
+        f"the job's user lacks a right: {found.end_said}",
+        ("`check --permissions job --user NAME` names each right that the user lacks, and the "
+         "command that grants it", f"then {found.start}"),
+    )  # fmt: skip
+
+
 def _never(found: Facts) -> Finding | None:
     status = found.status
     if status is None or status.process != ProcessState.NEVER:
@@ -318,7 +332,9 @@ def _never(found: Facts) -> Finding | None:
 
 def _failed(found: Facts) -> Finding | None:
     status = found.status
-    if status is None or status.process != ProcessState.FAILED or _state(found) is not None:
+    if status is None or status.process != ProcessState.FAILED:
+        return None
+    if _state(found) is not None or _permission(found) is not None:
         return None
     return Finding(
         f"the job ended with the error [{found.end_code}]: {found.end_said}",
@@ -481,6 +497,8 @@ CAUSES: Sequence[Cause] = (
     Cause("rights", _rights),
     Cause("missing", _missing),
     Cause("unmounted", _unmounted),
+    Cause("reference", references.unfit),
+    Cause("overloaded", references.refused),
     Cause("foreign", _foreign),
     Cause("damaged", _damaged),
     Cause("recreated", _recreated),
@@ -494,6 +512,7 @@ CAUSES: Sequence[Cause] = (
     Cause("clock", _clock),
     Cause("never", _never),
     Cause("state", _state),
+    Cause("permission", _permission),
     Cause("failed", _failed),
     Cause("killed", _killed),
     Cause("stopped", _stopped),
@@ -504,6 +523,7 @@ CAUSES: Sequence[Cause] = (
     Cause("batch", slowness.long_batch),
     Cause("tablet", slowness.hot_tablet),
     Cause("requests", slowness.slow_requests),
+    Cause("lookups", slowness.slow_lookups),
     Cause("writes", slowness.slow_writes),
     Cause("store", slowness.slow_state),
     Cause("cut", slowness.cut_batches),

@@ -35,6 +35,8 @@ from ytstream.version import __version__
 
 from ..status import job_status
 from ..status.job_status import JobStatus
+from . import reference_facts
+from .reference_facts import ReferenceState
 
 _REQUEST_SECONDS = 4.0
 """A cluster that hangs is a cause: `why` says so within ten seconds."""
@@ -110,6 +112,7 @@ class Facts:
     unread: Mapping[str, ErrorCode] = field(default_factory=dict)
     """Part -> the code of the error with which it could not be read."""
     tables: Sequence[TableState] = ()
+    references: Sequence[ReferenceState] = ()
     full: Sequence[ResourceUsage] = ()
     proxies: int | None = None
     """The RPC proxies of the job's role; None: not asked."""
@@ -217,6 +220,10 @@ def _states(context: JobContext) -> Iterator[TableState]:
         )
 
 
+def _references(context: JobContext) -> dict[str, Any]:
+    return {"references": [*reference_facts.states(context)]}
+
+
 def _accounts(context: JobContext) -> dict[str, Any]:
     used = account_usage.of_job(context.client, context.settings)
     return {"full": [one for one in used if one.is_full]}
@@ -294,6 +301,7 @@ _PARTS: Mapping[str, Callable[[JobContext], dict[str, Any]]] = {
     "status": _status,
     "clock": _clock,
     "rights": _rights,
+    "references": _references,
 }
 """In the order in which they are read; the status needs most of the others to be in place."""
 

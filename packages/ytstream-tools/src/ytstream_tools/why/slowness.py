@@ -109,6 +109,26 @@ def slow_requests(found: Facts) -> Finding | None:
     )  # fmt: skip
 
 
+def slow_lookups(found: Facts) -> Finding | None:
+    """Return that tasks wait for lookups in a reference."""
+    backlog = _running(found)
+    if backlog is None or not backlog.is_busy or not backlog.lookups:
+        return None
+    name, spent = max(backlog.lookups.items(), key=lambda pair: pair[1])
+    tasks = min(_cores(found), backlog.tablets)
+    if spent < _SHARE * tasks * backlog.batch_seconds:
+        return None
+    path = found.settings.references.get(name, "")
+    return Finding(
+        f"tasks wait {spent:.1f} s for lookups in the reference {name!r} {path}, with {tasks} of "
+        f"them at a time and {backlog.batch_seconds:.1f} s for a batch; {_pace(backlog)}",
+        ("let `make reference` build it, with more TABLETS. Executors keep rows of a table that it "
+         "has built, up to `reference_cache_mb`", "if it is: ask the cluster's administrators "
+         f"about the RPC proxies and its tablet cells: `yt --proxy {found.settings.proxy} get "
+         f"{path}/@tablet_cell_bundle`"),
+    )  # fmt: skip
+
+
 def slow_state(found: Facts) -> Finding | None:
     """Return that tasks spend their time in the state store."""
     backlog, head, cores = _running(found), found.head, _cores(found)

@@ -23,6 +23,12 @@ transport, unavailable, full queue, peer banned, transient failure, overloaded, 
 request or answer (yt/yt/core/rpc/public.h); the user's queue is full
 (yt/yt/client/security_client/public.h); proxy banned (yt/yt/client/api/rpc_proxy/public.h)."""
 
+_BUSY = (1712, 1713, 1725, 1735, 1739, 1740)
+"""A tablet that does not serve requests now: row blocked by a transaction that commits, for too
+long, too many requests, chunks not in memory yet, bundle banned, tablet being moved
+(yt/yt/client/tablet_client/public.h). "Read request is throttled" is of
+yt/yt/server/node/tablet_node/tablet_reader.cpp (ThrowUponDistributedThrottlerOverdraft)."""
+
 _ACCOUNT = re.compile(r'[Aa]ccount "([^"]+)"')
 """As the master says it (yt/yt/server/master/security_server/security_manager.cpp,
 ValidateResourceUsageIncrease)."""
@@ -49,4 +55,9 @@ def judged(
         return UnmountedError(line)
     if any(map(has_code, _UNREACHABLE)):
         return OutageError(f"{cluster} does not answer: {line}", "wait for the cluster")
+    if any(map(has_code, _BUSY)):
+        return OutageError(
+            f"{cluster} does not serve a tablet now: {line}",
+            "wait for it; if it lasts, ask the administrators about the tablet cells of its bundle",
+        )
     return None

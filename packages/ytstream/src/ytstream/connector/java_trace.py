@@ -31,6 +31,8 @@ _CAUSE = re.compile(r"^(?:Caused by)?: (.*)$", re.MULTILINE)
 _WRAPPED = re.compile(r"^.*(?:\(TID \d+\) \([^)]*\): |terminated with exception: )")
 """What Spark puts before an exception that it has only as text: of a task on another machine
 (TaskSetManager, handleFailedTask), of a query (StreamingQueryException)."""
+_LOOKUP = re.compile(r"RuntimeException: (cannot look up .*)")
+"""Of the job's own connector: which lookup of which reference has failed (Call.java)."""
 _CLASS = re.compile(r"^((?:\w+\.)+[\w$]+)(?:: |$)")
 _ANSWER = "; full error: {"
 """'message' <== 'inner message' <== ...; full error: {...} (SPYT's client, YTsaurusError)."""
@@ -76,13 +78,20 @@ def bottom(trace: str) -> JavaCause:
     return JavaCause(name[1], line[name.end() :]) if name else JavaCause("", line)
 
 
+def failed_lookup(trace: str) -> str:
+    """Return which lookup has failed, with a colon behind it; empty if none has."""
+    found = _LOOKUP.search(trace)
+    return f"{found[1].strip()}: " if found else ""
+
+
 def cluster_error(trace: str) -> JobError | RestartableError | None:
     """Return the error of the cluster that a trace ends with; None if it was not the cluster."""
-    cause = bottom(trace)
+    cause, what = bottom(trace), failed_lookup(trace)
     if cause.codes:
-        return judged(cause.codes.__contains__, cause.line)
+        return judged(cause.codes.__contains__, f"{what}{cause.line}")
     if cause.is_transport or _NO_PROXIES in trace:
-        return OutageError(f"the RPC proxies do not answer: {cause.line}", "wait for the cluster")
+        said = f"the RPC proxies do not answer: {what}{cause.line}"
+        return OutageError(said, "wait for the cluster")
     if cause.message.startswith(_HIDDEN):
         return OutageError("a commit of SPYT's has failed, and its error is hidden", "wait for it")
     return None

@@ -41,11 +41,11 @@ def unfit(columns: Sequence[Column], found: Mapping[str, Any]) -> Iterator[str]:
     if found.get("type", "table") != "table":
         yield f"it is a {found['type']}"
         return
-    schema = [*found["schema"]]
-    key = [str(column["name"]) for column in schema if column.get("sort_order")]
-    if not found.get("dynamic") or not key:
+    key = given_key(found["schema"])
+    if not found.get("dynamic") or not any(one.get("sort_order") for one in found["schema"]):
         yield "it is not a sorted dynamic table, which has keys: `make reference` makes one of it"
         return
+    schema = found["schema"]
     if computed := [str(c["name"]) for c in schema if c.get("sort_order") and c.get("expression")]:
         yield f"its key column {', '.join(computed)} is computed, and lookup() gives whole keys"
     elif key != [*key_of(columns)]:
@@ -54,6 +54,15 @@ def unfit(columns: Sequence[Column], found: Mapping[str, Any]) -> Iterator[str]:
     if found.get("tablet_state") not in ("mounted", "frozen"):
         yield f"it is {found.get('tablet_state')}"
     yield from (problem for problem, *_ in forgets(found))
+
+
+def given_key(schema: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the key columns that a lookup gives: the cluster computes the others.
+
+    It takes no value for those (YTsaurus, TTableSchema::ToLookup).
+    """
+    keyed = (column for column in schema if column.get("sort_order"))
+    return [str(column["name"]) for column in keyed if not column.get("expression")]
 
 
 def forgets(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -88,6 +97,7 @@ def lost(found: Mapping[str, Any], timestamp: int) -> str:
         return "it is static, and was written to later" if timestamp < changed else ""
     kept = int(found.get("min_data_ttl", MIN_DATA_TTL)) / 1000
     age = time.time() - unix_seconds(timestamp)
-    if str(found.get("tablet_state")) != "frozen" and age > kept:
+    # Another frozen table may have been compacted before somebody froze it.
+    if not built_reference.is_frozen(found) and age > kept:
         return f"it keeps its rows for {kept:.0f} s (@min_data_ttl), and that was {age:.0f} s ago"
     return ""

@@ -92,10 +92,16 @@ def run(context: JobContext, session: ExitStack) -> None:
         say(how)
     except BaseException as error:
         code = code_of(error)
-        how = f"{FAILED_PREFIX}{(str(error) or type(error).__name__).splitlines()[0]}"
+        how = f"{FAILED_PREFIX}{_in_one_line(error)}"
         raise
     finally:
         tell_end(context, runner.epoch, how, code)
+
+
+def _in_one_line(error: BaseException) -> str:
+    """Return what an error says first, with the first finding of a list."""
+    first, *others = (str(error) or type(error).__name__).splitlines()
+    return f"{first} {others[0].strip()}" if others and first.endswith(":") else first
 
 
 @dataclass

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from ..connector.java_trace import bottom, cluster_error, trace_of
+from ..connector.java_trace import bottom, cluster_error, failed_lookup, trace_of
 from ..declaration.user_errors import BRING, place, place_in
 from ..errors import JobError, RestartableError, open_files
 from ..errors.error_codes import ErrorCode
@@ -112,7 +112,7 @@ def _explanation(error: PySparkException | Py4JJavaError, where: str) -> Excepti
         return damage.error(where)
     is_from_the_stream = isinstance(error, StreamingQueryException | Py4JJavaError)
     if FENCED in text or (is_from_the_stream and not any(part in text for part in _FATAL)):
-        return RestartableError(f"{where}{cause(text)}")
+        return RestartableError(f"{where}{failed_lookup(trace)}{cause(text)}")
     return _fatal(error, text, where)
 
 
