@@ -32,12 +32,16 @@ from ytstream_tools.demo.job_sample import Sample
 from ytstream_tools.reference.building import Wanted, build
 from ytstream_tools.reference.screen import Screen
 
+_TRANSACTION_MS = 600_000
+
 
 def make_reference(context: JobContext, shape: Shape) -> None:
     """Write the static table, and let the link of the configuration lead to what is built of it."""
     link = context.settings.references[shape.reference]
     source = f"{link}-static"
     client: Any = context.client
+    # The minicluster answers no ping while it takes rows.
+    client.config["transaction_timeout"] = _TRANSACTION_MS
     schema = [{"name": name, "type": kind} for name, kind in shape.schema]
     client.create("table", source, recursive=True, attributes={"schema": schema})
     client.write_table(source, shape.rows_of_reference())
