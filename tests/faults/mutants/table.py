@@ -712,6 +712,17 @@ MERGES: Sequence[Mutant] = (
         "::test_a_tie_is_decided_by_unsigned_numbers",
     ),
     _mutant(
+        "a tie of two zeros is decided by chance",
+        _of(_MERGED, 'in ("double", "float"):', "in ():"),
+        "packages/ytstream-tools/tests/testing/test_merged_outputs.py"
+        "::test_two_zeros_are_decided_by_their_sign",
+    ),
+    _mutant(
+        "numbers of the table are cut to the width of the batch's",
+        _of(_MERGED, "    rows = widened(rows, columns)\n", ""),
+        f"{_MERGE}::test_a_function_gets_numbers_of_the_table_that_no_row_could_have",
+    ),
+    _mutant(
         "deletes are not remembered",
         _of(
             "outputs/sink.py", "        if name in job.deletions:\n", "        if not job.merge:\n"
