@@ -163,6 +163,32 @@ def test_a_key_of_each_type(
 
 
 @pytest.mark.thorough
+def test_a_key_that_begins_with_a_hash_is_given_without_it(
+    context_of: ContextOf, root: str, spark: SparkSession
+) -> None:
+    """The cluster computes it. Such a column spreads rows over tablets."""
+    context, path = context_of("transactional"), f"{root}/hashed"
+    hashed = {"name": "h", "type": "uint64", "sort_order": "ascending"}
+    schema = [
+        {**hashed, "expression": "farm_hash(auction) % 100"},
+        {"name": "auction", "type": "int64", "sort_order": "ascending"},
+        {"name": "category", "type": "utf8"},
+        {"name": "seller", "type": "int64"},
+    ]
+    client: Any = context.client
+    client.create("table", path, recursive=True, attributes={"dynamic": True, "schema": schema})
+    client.mount_table(path, sync=True)
+    client.insert_rows(path, _auctions(90))
+    for by in ("keys", "table"):
+        references = _with(context, spark, {"auctions": AUCTIONS}, {"auctions": path})
+        with available(references):
+            found = lookup(spark.range(100).toDF("auction"), "auctions", "auction", by=by)
+        assert {(row["auction"], row["seller"]) for row in found.collect()} == {
+            (k, k * 10 if k < 90 else None) for k in range(100)
+        }
+
+
+@pytest.mark.thorough
 def test_values_that_a_key_cannot_have_find_nothing(
     context_of: ContextOf, root: str, spark: SparkSession
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..schema.columns import Column
 from .compile_java import LOOKUP, MOMENTS
@@ -48,6 +48,7 @@ def looked_up(
     added: Sequence[Column],
     found: str,
     cache_bytes: int,
+    before: Mapping[str, Any],
     timestamp: int = 0,
 ) -> DataFrame:
     """Return the rows with the columns ``added`` of a table, and whether the row was ``found``.
@@ -55,7 +56,8 @@ def looked_up(
     As of a time of the cluster, with ``#`` and the table's id as its path; 0: of the micro-batch.
     ``on`` has the column of the rows for each of the ``key`` columns. The session must be able to
     use the classes: see compile_java.unavailable(). Each executor keeps ``cache_bytes`` of rows of
-    tables that nobody writes to.
+    tables that nobody writes to. ``before`` has the attributes ``id`` and ``schema`` of the table:
+    a batch fails if the path leads to one with other columns when it begins.
     """
     java, spark = Java(jvm_of(rows.sparkSession)), rows.sparkSession
     session = rows._jdf.sparkSession()  # in outputs() it is the query's own
@@ -65,10 +67,17 @@ def looked_up(
     node = java[f"{LOOKUP}.node"](
         analysed(rows).jvm, [on[column.name] for column in key], name, path, timestamp,
         java.schema(tuple(key)), java.schema(tuple(added)), prefix, cache_bytes,
+        java.node({"id": before["id"], "schema": _used(before["schema"], (*key, *added))}),
     )  # fmt: skip
     frame = java[f"{rows._jdf.getClass().getName()}.ofRows"](session, node)
     names = {f"{prefix}{column.name}": column.name for column in added}
     return type(rows)(frame, spark).withColumnsRenamed({**names, prefix: found})
+
+
+def _used(schema: Any, columns: Sequence[Column]) -> list[Any]:
+    """Return the columns of a table's key, and those of the lookup."""
+    names = {column.name for column in columns}
+    return [one for one in schema if "sort_order" in one or one["name"] in names]
 
 
 def stored(

@@ -45,11 +45,9 @@ def unfit(columns: Sequence[Column], found: Mapping[str, Any]) -> Iterator[str]:
     if not found.get("dynamic") or not any(one.get("sort_order") for one in found["schema"]):
         yield "it is not a sorted dynamic table, which has keys: `make reference` makes one of it"
         return
-    schema = found["schema"]
-    if computed := [str(c["name"]) for c in schema if c.get("sort_order") and c.get("expression")]:
-        yield f"its key column {', '.join(computed)} is computed, and lookup() gives whole keys"
-    elif key != [*key_of(columns)]:
-        yield f"its key is {', '.join(key)}, REFERENCES has {', '.join(key_of(columns))}"
+    if key != [*key_of(columns)]:
+        known = ", ".join(key) or "computed"
+        yield f"its key is {known}, REFERENCES has {', '.join(key_of(columns))}"
     yield from unlike(columns, found["schema"])
     if found.get("tablet_state") not in ("mounted", "frozen"):
         yield f"it is {found.get('tablet_state')}"

@@ -51,8 +51,10 @@ class JobReferences:
     at: Mapping[str, LookedUp] = field(default_factory=dict)
     """What a former batch has looked up, to look up the same again; empty: as of now."""
     whole: dict[str, WholeTable] = field(default_factory=dict)
-    """References that were read whole, and those that are looked up by key."""
-    keyed: set[str] = field(default_factory=set)
+    """References that were read whole."""
+    keyed: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Those that are looked up by key, with the attributes of their tables when the query started.
+    """
 
     @property
     def columns(self) -> Mapping[str, tuple[Column, ...]]:
@@ -77,6 +79,7 @@ class JobReferences:
             lookup.columns,
             found,
             cache_bytes,
+            self.keyed[name],
             timestamp,
         )
         if lookup.how == "inner":
@@ -199,4 +202,4 @@ class JobReferences:
                 code=ErrorCode.REFERENCE,
             )
         say(f"reference {name} ({path}): each micro-batch looks up its keys")
-        self.keyed.add(name)
+        self.keyed[name] = found

@@ -13,6 +13,7 @@ import tech.ytsaurus.client.request.RequestBase;
 import tech.ytsaurus.client.rpc.RequestWithResponseBuilder;
 import tech.ytsaurus.client.rpc.RpcOptions;
 import tech.ytsaurus.core.YtTimestamp;
+import tech.ytsaurus.core.common.YTsaurusError;
 import tech.ytsaurus.core.tables.TableSchema;
 import tech.ytsaurus.rpcproxy.TReqLookupRows;
 import tech.ytsaurus.rpcproxy.TRspLookupRows;
@@ -26,7 +27,7 @@ final class Ask extends Call {
   private final Keys request;
 
   Ask(CompoundClient yt, Moment moment, TableSchema keys, StructType wanted, byte[] bytes, int count) {
-    super(yt, "look up " + count + " keys of " + moment.path);
+    super(yt, "look up " + count + " keys of " + moment.title);
     request = new Keys(moment, keys, names(keys, wanted), bytes);
     send();
   }
@@ -38,6 +39,15 @@ final class Ask extends Call {
     for (int i = 0; i < fields.length; i++) found.add(Columns.original(fields[i]));
     if (found.isEmpty()) found.add(keys.getColumnName(0));
     return found;
+  }
+
+  /**
+   * A table, a right or a column that is not there: ResolveError (YTsaurus, core/ytree/public.h), AuthorizationError
+   * (client/security_client/public.h), ColumnNotFound (client/tablet_client/public.h). The next try of the batch finds out
+   * which table the path means.
+   */
+  boolean isPermanent(YTsaurusError error) {
+    return error.matches(500) || error.matches(901) || error.matches(1726);
   }
 
   RequestWithResponseBuilder message(RpcOptions options) {

@@ -10,6 +10,7 @@ import tech.ytsaurus.client.rpc.RequestWithResponseBuilder;
 import tech.ytsaurus.client.rpc.RpcClientRequestBuilder;
 import tech.ytsaurus.client.rpc.RpcClientResponse;
 import tech.ytsaurus.client.rpc.RpcOptions;
+import tech.ytsaurus.core.common.YTsaurusError;
 
 /**
  * A request that is under way. The client's own methods make an object of each value; this hands over the reply as it
@@ -44,6 +45,11 @@ abstract class Call {
     this.what = what;
   }
 
+  /** Whether the same request would fail again. */
+  boolean isPermanent(YTsaurusError error) {
+    return false;
+  }
+
   /** Make the message. */
   abstract RequestWithResponseBuilder message(RpcOptions options);
 
@@ -73,10 +79,16 @@ abstract class Call {
         throw stopped;
       } catch (Exception error) {
         coming.cancel(true);
-        if (attempt == ATTEMPTS) throw new RuntimeException("cannot " + what, error);
+        if (attempt == ATTEMPTS || failsAgain(error)) throw new RuntimeException("cannot " + what, error);
       }
       Thread.sleep(PAUSES[attempt - 1] * 1000);
       send();
     }
+  }
+
+  private boolean failsAgain(Throwable error) {
+    Throwable cause = error;
+    while (cause.getCause() != null) cause = cause.getCause();
+    return cause instanceof YTsaurusError && isPermanent((YTsaurusError) cause);
   }
 }

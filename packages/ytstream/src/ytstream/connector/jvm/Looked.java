@@ -29,8 +29,8 @@ final class Looked extends AbstractIterator {
   /** Requests under way, and bytes of their rows and replies. */
   private static final int MOST_REQUESTS = 8;
   private static final long MOST_BYTES_AHEAD = 32L << 20;
-  /** The first request for a table asks for few keys, and tells how large its rows are. */
-  private static final int FIRST_KEYS = 128;
+  /** The first request for a table asks for few keys, and tells how large its rows are: a value has up to 16 MiB. */
+  private static final int FIRST_KEYS = 8;
   /** Id of a table -> bytes of a row of it, as the last replies were. */
   private static final ConcurrentHashMap SIZES = new ConcurrentHashMap();
 
@@ -177,7 +177,7 @@ final class Looked extends AbstractIterator {
     int[] ordinals = columns.ordinals(ApiServiceUtil.deserializeRowsetSchema(descriptor));
     int count = looked.open(rowset, ordinals);
     if (count != piece.keys) {
-      throw new IllegalStateException(count + " rows came for " + piece.keys + " keys of " + moment.path);
+      throw new IllegalStateException(count + " rows came for " + piece.keys + " keys of " + moment.title);
     }
     offsets = looked.offsets(count);
     moment.keys.add(count);

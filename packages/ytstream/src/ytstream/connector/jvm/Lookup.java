@@ -14,6 +14,7 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import tech.ytsaurus.core.tables.TableSchema;
 import tech.ytsaurus.spyt.serializers.SchemaConverter$;
+import tech.ytsaurus.ysontree.YTreeNode;
 
 /** Adds columns of a sorted dynamic table to rows, by its key: what Python calls. */
 public final class Lookup {
@@ -31,12 +32,13 @@ public final class Lookup {
   /**
    * Return a plan with the columns of {@code added}, their names behind {@code prefix}, and one that says whether the row
    * was there, with the bare prefix as its name. {@code on} are the row's columns in the order of the key.
+   * {@code before} has the table's id and columns when the query starts: a batch takes no other columns.
    */
   public static LogicalPlan node(LogicalPlan child, List on, String name, String path, long timestamp, TableSchema keys,
-      TableSchema added, String prefix, long cacheBytes) {
+      TableSchema added, String prefix, long cacheBytes, YTreeNode before) {
     StructType types = added.getColumnsCount() == 0 ? new StructType()
         : SchemaConverter$.MODULE$.sparkSchema(added.toYTree(), Option.empty(), true);
-    return made(child, on, LookupSpec.of(name, path, timestamp, keys, types, prefix, cacheBytes, false));
+    return made(child, on, LookupSpec.of(name, path, timestamp, keys, types, prefix, cacheBytes, false, before));
   }
 
   /**
@@ -49,7 +51,7 @@ public final class Lookup {
     for (int i = 0; i < fields.length; i++) { // without metadata, which may name a column of the queue
       fields[i] = new StructField(like.fields()[i].name(), like.fields()[i].dataType(), true, Metadata.empty());
     }
-    return made(child, on, LookupSpec.of(name, path, 0, keys, new StructType(fields), prefix, 0, true));
+    return made(child, on, LookupSpec.of(name, path, 0, keys, new StructType(fields), prefix, 0, true, null));
   }
 
   private static LogicalPlan made(LogicalPlan child, List on, LookupSpec spec) {

@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Nil$;
 import tech.ytsaurus.core.tables.TableSchema;
 import tech.ytsaurus.ysontree.YTreeBinarySerializer;
+import tech.ytsaurus.ysontree.YTreeNode;
 
 /** What is looked up: a table, its key, and the columns that come. No Expression: Spark must not transform what is in it. */
 public final class LookupSpec implements Serializable {
@@ -32,11 +33,13 @@ public final class LookupSpec implements Serializable {
   final boolean hasFound;
   /** Whether a null is a key like any other: of a table of the job's own. A reference is not asked for it. */
   final boolean hasNullKeys;
+  /** The `id` of the table when the query started, and of its `schema` the columns that matter; null: not known. */
+  final transient YTreeNode before;
   /** All that comes, as the plan knows it. */
   final transient Attribute[] attributes;
 
   private LookupSpec(String name, String path, long timestamp, byte[] keys, StructType added, long cacheBytes, boolean hasFound,
-      boolean hasNullKeys, Attribute[] attributes) {
+      boolean hasNullKeys, YTreeNode before, Attribute[] attributes) {
     this.name = name;
     this.path = path;
     this.timestamp = timestamp;
@@ -45,12 +48,13 @@ public final class LookupSpec implements Serializable {
     this.cacheBytes = cacheBytes;
     this.hasFound = hasFound;
     this.hasNullKeys = hasNullKeys;
+    this.before = before;
     this.attributes = attributes;
   }
 
   /** {@code prefix} is put in front of the names in the plan. */
   static LookupSpec of(String name, String path, long timestamp, TableSchema keys, StructType added, String prefix,
-      long cacheBytes, boolean hasNullKeys) {
+      long cacheBytes, boolean hasNullKeys, YTreeNode before) {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     YTreeBinarySerializer.serialize(keys.toYTree(), out);
     StructField[] fields = added.fields();
@@ -62,7 +66,7 @@ public final class LookupSpec implements Serializable {
     attributes[fields.length] = new AttributeReference(prefix, BooleanType$.MODULE$, false,
         org.apache.spark.sql.types.Metadata.empty(), NamedExpression$.MODULE$.newExprId(),
         (scala.collection.immutable.Seq) Nil$.MODULE$);
-    return new LookupSpec(name, path, timestamp, out.toByteArray(), added, cacheBytes, true, hasNullKeys, attributes);
+    return new LookupSpec(name, path, timestamp, out.toByteArray(), added, cacheBytes, true, hasNullKeys, before, attributes);
   }
 
   /** Return the same without what nobody reads; this object if all is read, null if nothing is. */
@@ -78,7 +82,12 @@ public final class LookupSpec implements Serializable {
     if (kept.isEmpty()) return null;
     StructType less = new StructType((StructField[]) fields.toArray(new StructField[0]));
     Attribute[] left = (Attribute[]) kept.toArray(new Attribute[0]);
-    return new LookupSpec(name, path, timestamp, keys, less, cacheBytes, kept.size() > fields.size(), hasNullKeys, left);
+    return new LookupSpec(name, path, timestamp, keys, less, cacheBytes, kept.size() > fields.size(), hasNullKeys, before, left);
+  }
+
+  /** Name the table for a person. */
+  String title() {
+    return hasNullKeys ? "the output " + path : "the reference " + name + " (" + path + ")";
   }
 
   public String toString() {

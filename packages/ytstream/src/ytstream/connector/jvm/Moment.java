@@ -5,8 +5,8 @@ import org.apache.spark.util.LongAccumulator;
 
 /** What all tasks of a micro-batch look up in: a table by its id, at one time of the cluster; and their counts. */
 final class Moment implements Serializable {
-  /** As the configuration names it. It may be a link. */
-  final String path;
+  /** For messages: what it is, its name, and its path in the configuration, which may be a link. */
+  final String title;
   final String table;
   final long timestamp;
   /** Names what is in a table that nobody writes to; null of one that is written. */
@@ -18,8 +18,8 @@ final class Moment implements Serializable {
   final LongAccumulator waited;
   final LongAccumulator hits;
 
-  Moment(String path, String table, long timestamp, String version, org.apache.spark.SparkContext spark) {
-    this.path = path;
+  Moment(String title, String table, long timestamp, String version, org.apache.spark.SparkContext spark) {
+    this.title = title;
     this.table = table;
     this.timestamp = timestamp;
     this.version = version;

@@ -2,7 +2,9 @@ package ytstream;
 
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.SparkContext;
@@ -35,8 +37,8 @@ public final class Moments {
 
   static synchronized Moment of(YtClientConfiguration conf, SparkContext spark, LookupSpec spec) {
     String now = underWay(spark);
-    if (spec.timestamp > 0) return new Moment(spec.path, spec.path.substring(1), spec.timestamp, null, spark); // #id
-    if (now.isEmpty()) return taken(conf, spark, spec.path, started(conf)); // not a micro-batch: a replay, a preview, a test
+    if (spec.timestamp > 0) return new Moment(spec.title(), spec.path.substring(1), spec.timestamp, null, spark); // #id
+    if (now.isEmpty()) return taken(conf, spark, spec, started(conf)); // not a micro-batch: a replay, a preview, a test
     if (!now.equals(batch)) {
       TAKEN.clear();
       batch = "";
@@ -45,7 +47,7 @@ public final class Moments {
     }
     Moment known = (Moment) TAKEN.get(spec.name);
     if (known == null) {
-      known = taken(conf, spark, spec.path, time);
+      known = taken(conf, spark, spec, time);
       TAKEN.put(spec.name, known);
     }
     return known;
@@ -88,21 +90,59 @@ public final class Moments {
     return ((YtTimestamp) yt.generateTimestamps(new GenerateTimestamps(1)).join()).getValue();
   }
 
-  /** Find which table the path means now. It must have had its rows at that time: see cluster/built_reference.py. */
-  private static Moment taken(YtClientConfiguration conf, SparkContext spark, String path, long timestamp) {
+  /** Find which table the path means now, as it must be for this lookup. */
+  private static Moment taken(YtClientConfiguration conf, SparkContext spark, LookupSpec spec, long timestamp) {
+    YTreeNode found = attributes(conf, spec);
+    String problem = problem(found, spec, timestamp);
+    if (problem != null) throw new IllegalStateException(spec.title() + " " + problem + ", so the batch is given up and runs again");
+    String id = attribute(found, "id").stringValue();
+    return new Moment(spec.title(), id, timestamp, version(found, id), spark);
+  }
+
+  private static YTreeNode attributes(YtClientConfiguration conf, LookupSpec spec) {
     ArrayList asked = new ArrayList();
     asked.add("id");
+    asked.add("dynamic");
+    asked.add("schema");
     asked.add("creation_time");
     asked.add(MARK);
     asked.add("tablet_state");
     asked.add("last_commit_timestamp");
-    GetNode request = ((GetNode.Builder) GetNode.builder().setPath(YPath.simple(path)).setAttributes(asked)).build();
-    YTreeNode found = (YTreeNode) YtClientProvider$.MODULE$.ytClient(conf).getNode(request).join();
-    if (earliest(found) > timestamp) {
-      throw new IllegalStateException("the reference " + path + " was built after the micro-batch began, which runs again");
+    GetNode request = ((GetNode.Builder) GetNode.builder().setPath(YPath.simple(spec.path)).setAttributes(asked)).build();
+    try {
+      return (YTreeNode) YtClientProvider$.MODULE$.ytClient(conf).getNode(request).join();
+    } catch (RuntimeException error) {
+      throw new RuntimeException("cannot look up which table is " + spec.title(), error);
     }
-    String id = ((YTreeNode) found.getAttribute("id").get()).stringValue();
-    return new Moment(path, id, timestamp, version(found, id), spark);
+  }
+
+  /** Say why the batch must not use the table that the path means now; null if it may. */
+  private static String problem(YTreeNode found, LookupSpec spec, long timestamp) {
+    if (!found.getAttribute("dynamic").isPresent() || !attribute(found, "dynamic").boolValue()) return "is not a dynamic table now";
+    if (earliest(found, spec) > timestamp) return "was built after the micro-batch began";
+    if (spec.before == null) return null;
+    YTreeNode known = entry(spec.before, "schema");
+    return columns(attribute(found, "schema"), known).equals(known.asList()) ? null : "has other columns than when the query started";
+  }
+
+  /** The key columns of a schema, and those that have a name that is known. */
+  private static List columns(YTreeNode schema, YTreeNode known) {
+    HashSet names = new HashSet();
+    for (Object one : known.asList()) names.add(entry((YTreeNode) one, "name"));
+    ArrayList found = new ArrayList();
+    for (Object one : schema.asList()) {
+      YTreeNode column = (YTreeNode) one;
+      if (column.mapNode().containsKey("sort_order") || names.contains(entry(column, "name"))) found.add(column);
+    }
+    return found;
+  }
+
+  private static YTreeNode entry(YTreeNode map, String key) {
+    return (YTreeNode) map.mapNode().get(key).get();
+  }
+
+  private static YTreeNode attribute(YTreeNode node, String name) {
+    return (YTreeNode) node.getAttribute(name).get();
   }
 
   /**
@@ -110,17 +150,18 @@ public final class Moments {
    * freeze it again: the last commit tells.
    */
   private static String version(YTreeNode found, String id) {
-    boolean isFrozen = ((YTreeNode) found.getAttribute("tablet_state").get()).stringValue().equals("frozen");
+    boolean isFrozen = attribute(found, "tablet_state").stringValue().equals("frozen");
     if (!isFrozen || !found.getAttribute(MARK).isPresent()) return null;
-    return id + " " + ((YTreeNode) found.getAttribute("last_commit_timestamp").get()).longValue();
+    return id + " " + attribute(found, "last_commit_timestamp").longValue();
   }
 
-  /** The first timestamp at which the table has its rows. */
-  private static long earliest(YTreeNode found) {
-    if (found.getAttribute(MARK).isPresent()) {
-      return ((YTreeNode) ((YTreeNode) found.getAttribute(MARK).get()).mapNode().get("timestamp").get()).longValue();
-    }
-    String created = ((YTreeNode) found.getAttribute("creation_time").get()).stringValue();
-    return (Instant.parse(created).getEpochSecond()) << 30;
+  /**
+   * The first timestamp at which the table has its rows: see cluster/built_reference.py. A table that the query has not
+   * started with may be a part of a second younger than its creation time says.
+   */
+  private static long earliest(YTreeNode found, LookupSpec spec) {
+    if (found.getAttribute(MARK).isPresent()) return entry(attribute(found, MARK), "timestamp").longValue();
+    boolean isKnown = spec.before == null || entry(spec.before, "id").stringValue().equals(attribute(found, "id").stringValue());
+    return Instant.parse(attribute(found, "creation_time").stringValue()).getEpochSecond() + (isKnown ? 0 : 1) << 30;
   }
 }
