@@ -224,6 +224,54 @@ def test_spyts_connector_does_not_take_over(
     assert "only the job's own connector looks rows up" in refusal(stream.flow)
 
 
+ODD_KEY = [
+    Column("a_boolean", "boolean", key=True),
+    Column("an_int8", "int8", key=True),
+    Column("a_uint16", "uint16", key=True),
+    Column("a_uint64", "uint64", key=True),
+    Column("a_double", "double", key=True),
+    Column("a_text", "utf8", key=True),
+    Column("some_bytes", "string", key=True),
+    Column("a_day", "date", key=True),
+    Column("a_time", "timestamp", key=True),
+]
+
+
+def keyed(events: DataFrame) -> DataFrame:
+    """Make a key of several types out of a number, with a null in each part, and both zeros."""
+    n = F.col("aircraft")
+    zero = F.when(F.col("on_ground"), -0.0).otherwise(0.0)
+    parts = [
+        n % 2 == 0,
+        (n - 3).cast("byte"),
+        (n * 1_000).cast("int"),
+        n * 2**40,
+        F.when(n % 4 == 0, zero).otherwise(n / 3),
+        F.concat(F.lit("é"), n.cast("string")),
+        F.concat(F.lit("\x00"), n.cast("string")).cast("binary"),
+        F.date_add(F.lit("1969-12-31").cast("date"), n.cast("int") + 1),
+        F.timestamp_micros(n),
+    ]
+    key = [
+        F.when(n % len(parts) != at, part).alias(column.name)
+        for at, (column, part) in enumerate(zip(ODD_KEY, parts, strict=True))
+    ]
+    return events.select(*key, "aircraft", "at", "height", "note", "on_ground")
+
+
+@pytest.mark.thorough
+def test_keys_of_several_types_with_nulls_find_their_rows(stream: Stream) -> None:
+    columns = [*ODD_KEY, *(replace(column, key=False) for column in POSITIONS)]
+    stream.client.remove(stream.settings.output)
+    stream.client.remove(f"{stream.settings.output}_deleted")
+    stream.redeclare(outputs={**stream.context.job.outputs, "output": columns}, transform=keyed)
+    job_objects.provision(stream.context)
+    for part in batches(history(3, 600, 60), 200, 200):
+        stream.publish(part)
+        stream.drain()
+        assert stored(stream) == newest_of(stream.sent)
+
+
 KEYS, SMALL, LARGE = 5_000, 1_000, 200_000
 
 
