@@ -192,6 +192,16 @@ def _reference_with_another_key(job: Job) -> None:
     _reference_of(job, "string", v="int64")
 
 
+def _reference_static(job: Job) -> None:
+    """It has more rows than are read whole: nobody can mount it."""
+    path = _reference_of(job, v="int64")
+    job.client.remove(path)
+    schema = [{"name": "k", "type": "int64"}, {"name": "v", "type": "int64"}]
+    job.client.create("table", path, attributes={"schema": schema})
+    job.client.write_table(path, [{"k": 1, "v": 1}, {"k": 2, "v": 2}])
+    job.context = replace(job.context, job=replace(job.context.job, reference_rows=1))
+
+
 def _reference_overloaded(job: Job) -> None:
     where = {"path": _reference_of(job, v="int64")}
     job.cluster.client.faults.add(
@@ -385,6 +395,7 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _reference_altered: "reference",
     _reference_without_its_column: "reference",
     _reference_with_another_key: "reference",
+    _reference_static: "reference",
     _reference_overloaded: "overloaded",
     _reference_hangs: "overloaded",
     _reference_gone: "missing",

@@ -52,6 +52,10 @@ def test_a_job_waits_for_its_reference_and_names_the_command(
     client.mount_table(link, freeze=True, sync=True)
     client.mount_table(written, sync=True)
     assert mounting.closed(client, settings) == []
+    # A small static table is read whole, and nobody can mount it.
+    client.remove(written)
+    client.create("table", written, attributes={"schema": schema})
+    assert mounting.closed(client, settings) == []
 
 
 def test_the_record_of_a_job_names_its_references(context_of: ContextOf, root: str) -> None:

@@ -10,20 +10,23 @@ from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from minicluster.testing import Running
 from tests.support.examples import example
-from tests.support.helpers import ContextOf, adopt
+from tests.support.helpers import ContextOf, adopt, last_request
 from tests.support.job_thread import JobThread
-from tests.support.server_errors import BLOCKED, THROTTLED, UNAVAILABLE
+from tests.support.server_errors import BLOCKED, THROTTLED, UNAVAILABLE, denied
 from tests.support.waiting import eventually
 from ytstream import Column, lookup
 from ytstream.connector.compile_java import unavailable
 from ytstream.connector.java import Java, jvm_of
+from ytstream.declaration.lookups import available
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.provisioning import job_objects
+from ytstream.query.references import JobReferences
 from ytstream.schema.columns import resolved
 from ytstream.schema.table_schema import table_schema
 from ytstream_tools.demo.crash_scenario import drained
@@ -91,6 +94,14 @@ class Faulty:
         names = {str(column.name) for column in columns}
         return {name: value for name, value in made.items() if name in names}
 
+    def make_static(self) -> None:
+        self.recreate()
+        path = str(self.client.get(f"{self.link}/@path"))
+        schema = [{"name": "auction", "type": "int64"}, {"name": "price", "type": "int32"}]
+        self.client.remove(path)
+        self.client.create("table", path, attributes={"schema": schema})
+        self.client.write_table(path, [{"auction": key, "price": 1} for key in KEYS])
+
     def widen(self) -> None:
         """Its owner gives a column a larger type, and writes a value that needs it."""
         path = str(self.client.get(f"{self.link}/@path"))
@@ -118,6 +129,15 @@ class Faulty:
 
     def serve(self) -> None:
         self.cluster.client.faults.clear()
+
+    def meanwhile(self, deed: Callable[[], None], method: str = "LookupRows", **where: Any) -> None:
+        """Do it while a request of the next batch waits, by default its first lookup."""
+        faults = self.cluster.client.faults
+        rule = faults.add(method=method, where=where, action="delay")
+        self.stream.send(ROWS)
+        faults.wait(rule)
+        deed()
+        faults.remove(rule)
 
     # -- what a test looks at
 
@@ -286,6 +306,10 @@ def _unlike(*lines: str) -> Callable[[Faulty], tuple[str, ...]]:
     return lambda job: (job.label, *lines)
 
 
+def _denied(job: Faulty) -> Mapping[str, Any]:
+    return denied("read", f"{job.tables}/1")
+
+
 TEXT_KEY = Column("auction", "utf8", key=True)
 CORRECT = "correct REFERENCES['auctions'] in tables.py, or the table"
 ENDS: Mapping[str, End] = {
@@ -311,6 +335,19 @@ ENDS: Mapping[str, End] = {
         lambda job: job.recreate([TEXT_KEY, AUCTIONS[1]], auction="1000"), Faulty.recreate,
         ErrorCode.NOT_PROVISIONED, _unlike("column auction: the table has utf8", CORRECT),
     ),
+    "static": End(
+        Faulty.make_static, Faulty.recreate, ErrorCode.NOT_PROVISIONED,
+        _unlike("it is static and has 90 rows", "`make reference` makes a table of it"),
+    ),
+    "not permitted": End(
+        lambda job: job.refuse("LookupRows", _denied(job)), Faulty.serve, ErrorCode.PERMISSION,
+        lambda job: _asked(job, 'Access denied for user "robot"'),
+    ),
+    "not permitted on the link": End(
+        lambda job: job.refuse("GetNode", _denied(job), path=job.link), Faulty.serve,
+        ErrorCode.PERMISSION,
+        lambda job: (f"cannot look up which table is {job.title}: Access denied",),
+    ),
 }  # fmt: skip
 
 
@@ -330,3 +367,78 @@ def test_a_job_ends_with_the_name_of_a_table_that_it_cannot_use(driver: Driver, 
     sent = job.stream.sent
     wanted = job.wanted(sent[:ROWS], 1) | job.wanted(sent[ROWS:], job.factor)
     assert job.written() == wanted
+
+
+@pytest.mark.thorough
+def test_a_batch_whose_table_is_replaced_runs_again_in_the_new_one(driver: Driver) -> None:
+    """And removed: lookups name it by its id, so they find neither table."""
+    job = driver.job
+    job.meanwhile(job.recreate)
+    driver.says("failure 1 of", f"keys of {job.title}: ")
+    driver.drains()
+    sent = job.stream.sent
+    assert job.written() == job.wanted(sent[:ROWS], 1) | job.wanted(sent[ROWS:], 2)
+
+
+@pytest.mark.thorough
+def test_a_table_that_is_made_after_a_batch_began_is_not_its_reference(driver: Driver) -> None:
+    """Even in the same second: a lookup at the moment of the batch finds nothing, and no error."""
+    job = driver.job
+    job.meanwhile(job.recreate, "GetNode", path=job.link)
+    driver.drains()
+    sent = job.stream.sent
+    assert job.written() == job.wanted(sent[:ROWS], 1) | job.wanted(sent[ROWS:], 2)
+
+
+@pytest.mark.thorough
+def test_a_batch_goes_on_in_a_table_that_was_cut_otherwise(driver: Driver) -> None:
+    job = driver.job
+    path = str(job.client.get(f"{job.link}/@path"))
+
+    def cut() -> None:
+        job.client.unmount_table(path, sync=True)
+        job.client.reshard_table(path, pivot_keys=[[], [1_030], [1_060]], sync=True)
+        job.client.mount_table(path, sync=True)
+
+    job.meanwhile(cut)
+    driver.drains()
+    assert job.written() == job.wanted(job.stream.sent, 1)
+    assert not [line for line in driver.caplog.messages if "failure" in line]
+
+
+@pytest.mark.thorough
+def test_a_slow_proxy_makes_a_batch_slow(driver: Driver) -> None:
+    job = driver.job
+    job.cluster.client.faults.add(method="LookupRows", action="delay", seconds=1, times=None)
+    job.stream.send(ROWS)
+    driver.drains()
+    assert job.written() == job.wanted(job.stream.sent, 1)
+    assert not [line for line in driver.caplog.messages if "failure" in line]
+
+
+@pytest.mark.thorough
+def test_values_of_16_mb_come_one_by_one(
+    context_of: ContextOf, root: str, spark: SparkSession, cluster: Running
+) -> None:
+    """A request for many of them would fill the heap of an executor."""
+    size, count = 16_000_000, 10
+    columns = [Column("k", "int64", key=True), Column("text", "string")]
+    context, path = context_of("transactional"), f"{root}/large"
+    schema = table_schema(resolved("REFERENCES", columns)).to_yson_type()
+    client: Any = context.client
+    client.create("table", path, recursive=True, attributes={"dynamic": True, "schema": schema})
+    client.mount_table(path, sync=True)
+    for key in range(count):
+        client.insert_rows(path, [{"k": key, "text": bytes([65 + key]) * size}])
+    job = replace(context.job, references={"large": columns})
+    settings = replace(context.settings, references={"large": path})
+    known = JobReferences(spark, replace(context, job=job, settings=settings))
+    since = last_request(cluster)
+    with available(known):
+        rows = lookup(spark.range(0, 15, 1, 1).toDF("k"), "large", "k", by="keys")
+    found = rows.select("k", F.length("text").alias("size"), F.substring("text", 0, 1).alias("is"))
+    assert {tuple(row) for row in found.collect()} == {
+        (key, size, chr(65 + key)) if key < count else (key, None, None) for key in range(15)
+    }
+    # Of 15 keys the first eight in one request, and then few at a time.
+    assert len(cluster.client.journal("LookupRows", since=since)) >= 5

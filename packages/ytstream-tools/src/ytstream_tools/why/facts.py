@@ -15,7 +15,7 @@ from typing import Any
 
 from yt.wrapper.driver import make_formatted_request
 
-from ytstream.cluster import account_usage, operation
+from ytstream.cluster import account_usage, mounting, operation
 from ytstream.cluster.account_usage import ResourceUsage
 from ytstream.cluster.built_reference import MARK as BUILT
 from ytstream.cluster.client import Client, connect, explained, facts
@@ -54,7 +54,7 @@ class TableState:
     name: str
     path: str
     state: str = ""
-    """"mounted", "unmounted", "frozen", ...; empty for a folder."""
+    """"mounted", "unmounted", "frozen", ...; empty for a folder and a static table."""
     is_missing: bool = False
     owner: tuple[str, str] | None = None
     """The job and the ledger of its mark, if it belongs to another job."""
@@ -214,7 +214,7 @@ def _states(context: JobContext) -> Iterator[TableState]:
         mark = mark if isinstance(mark, Mapping) else {}
         owner = str(mark.get("job", "")), str(mark.get("ledger", settings.ledger))
         is_foreign = bool(mark) and owner != (context.job.name, settings.ledger)
-        state = str(found.get("tablet_state", ""))
+        state = str(found.get("tablet_state", "")).replace(mounting.STATIC, "")
         yield TableState(
             name, path, state, owner=owner if is_foreign else None, is_built=BUILT in found
         )

@@ -9,11 +9,12 @@ from typing import Any
 from yt.common import YtError
 
 from ytstream.cluster.client import explanation, facts, first_line
+from ytstream.cluster.mounting import STATIC
 from ytstream.errors import OutageError
 from ytstream.job import JobContext
 from ytstream.provisioning.references import ASKED, given_key, unreadable
 
-_USABLE = ("mounted", "frozen")
+_USABLE = ("mounted", "frozen", STATIC)
 _NOTHING = {"string": "", "utf8": "", "boolean": False, "double": 0.0, "float": 0.0}
 """A value of a required key column to ask for, by its type; 0 for all others."""
 
@@ -35,7 +36,7 @@ def states(context: JobContext) -> Iterator[ReferenceState]:
     job = context.job
     for name, path in context.settings.references.items():
         found = facts(context.client, path, ASKED)
-        if found is None or found.get("tablet_state", "mounted") not in _USABLE:
+        if found is None or found.get("tablet_state", STATIC) not in _USABLE:
             continue
         problems: tuple[str, ...] = ()
         if job.references.get(name):  # a job that is known by its record has no columns

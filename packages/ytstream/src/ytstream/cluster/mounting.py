@@ -14,6 +14,9 @@ from ..settings.job_settings import Settings
 from .built_reference import MARK
 from .client import Client, facts
 
+STATIC = "none"
+"""The state of a static table, if it has one. A folder of such tables has none."""
+
 
 def verify_mounted(client: Client, settings: Settings) -> None:
     """Raise UnmountedError for tables that the job cannot read or write now.
@@ -30,8 +33,8 @@ def closed(client: Client, settings: Settings) -> list[str]:
     with suppress(YtError, OSError):
         for name, path, usable in _tables(settings):
             found = facts(client, path, ["tablet_state", MARK]) or {}
-            state = str(found.get("tablet_state", "mounted"))  # a folder of static tables has none
-            if state not in usable:
+            state = str(found.get("tablet_state", STATIC))
+            if state not in (*usable, STATIC):
                 how = command(state, is_built=MARK in found)
                 lines.append(f"{name} {path} is {state}, run: yt {how[0]} {path} {how[1]}")
     return lines
