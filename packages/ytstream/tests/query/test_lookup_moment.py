@@ -21,6 +21,7 @@ from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import LookedUp
 from ytstream.provisioning import job_objects
 from ytstream.settings.job_settings import OWN, SPYT
+from ytstream_tools.replay import rejected_replay
 from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
@@ -228,3 +229,34 @@ def test_lookups_go_to_the_table_and_not_through_the_link(
     assert all(row["before"] == row["after"] for row in rows)
     assert any(row["before"] for row in rows)
     assert _batches(stream)[0].table == str(client.get(f"{root}/first/@id"))
+
+
+@pytest.mark.thorough
+def test_a_replay_looks_up_as_of_the_batch_that_rejected_the_rows(
+    context_of: ContextOf, root: str, spark: SparkSession
+) -> None:
+    context = context_of("transactional", "map", rejects=True)
+    reference = Rewritten(context)
+    job = replace(
+        context.job,
+        outputs={**context.job.outputs, "output": OUTPUT[:3]},
+        references={"auctions": AUCTIONS},
+        transform=reference.transform,
+        reject={"low": "auction < 1020"},
+    )
+    settings = replace(context.settings, references={"auctions": f"{root}/auctions"})
+    reference.context = context = replace(context, job=job, settings=settings)
+    job_objects.provision(context)
+    context.client.set(f"{root}/auctions/@{MARK}", mark(1, "//static", ("auction",)))
+    reference.write()
+    adopt(spark, context)
+    stream = Stream(context, example("transactional", "map", rejects=True).sample, spark)
+    stream.send(100)
+    stream.drain()
+    before = len(_rows(stream))
+    reference.write()
+    stream.redeclare(reject={"low": "auction < 0"})
+    rejected_replay.replay(spark, stream.context, stream.flow(), print)
+    rows = _rows(stream)
+    assert 0 < before < len(rows) == 100
+    assert {row["before"] for row in rows if row["auction"] in KEYS} == {1}

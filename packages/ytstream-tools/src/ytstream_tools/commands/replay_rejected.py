@@ -19,15 +19,13 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
     if not given.dry_run:
         rejected_replay.verify_keys(context, replace=given.replace)
         rejected_replay.verify_alone(context)
-    if context.job.references:
-        log.say("lookup() reads the references as they are now, not as of the rows' batches")
     context = job_objects.sized(context)
     with session.opened(context) as spark:
         known = supervisor.read_reference(spark, context)
         flow = pipeline.flow_of(spark, context, known)
         if given.dry_run:
             said = rejected_replay.rehearse(
-                spark, context, flow, remove_dropped=given.remove_dropped
+                spark, context, flow, log.say, remove_dropped=given.remove_dropped
             )
             print(*said, sep="\n")
         else:

@@ -130,6 +130,8 @@ def _taken(context: JobContext, numbers: range, say: Say) -> ClusterInput:
         f"{parts[0].name} to {parts[-1].name}")  # fmt: skip
     rows = [row for part in parts for row in part.rows]
     at = batch_rows.looked_up_in(context, parts[-1].name)
+    if at and len(parts) > 1:
+        say(f"lookup() reads the references as of the last of them, {parts[-1].name}")
     looked_up = captured_references.of(context, rows, at, say)
     return source(context, parts, batch_rows.reference_of(context), looked_up)
 

@@ -37,16 +37,18 @@ from ytstream.ledger import ledger_rows
 from ytstream.outputs.output_frames import computed
 from ytstream.outputs.row_json import is_inexact
 from ytstream.outputs.sink import write_outputs
-from ytstream.query.pipeline import Flow
+from ytstream.query.pipeline import Flow, flow_of
+from ytstream.query.references import JobReferences
 from ytstream.rejected import tagging
 from ytstream.schema.columns import key_of
 from ytstream.spark.source import INNER_POSITION
 from ytstream.spark.spark_errors import cause, explained_spark, is_of_the_rows
 
-from . import archive_replay, rejected_table, reread
+from . import archive_replay, rejected_table, replayed_moments, reread
 from .archive_replay import ReplayedArchives
 from .rejected_table import Key, RejectedTable, Rows
 from .replay_counts import ReplayCounts
+from .replayed_moments import Looked
 
 _SEVERAL = frozenset(("Generate", "Expand", "Union"))
 """Operators that may make several rows of one, but for a join (Spark, logical plans)."""
@@ -91,7 +93,8 @@ def _replayed(
 ) -> str:  # fmt: skip
     tablets = Tablets(jvm_of(spark), context.settings)
     table, counts = RejectedTable(context), ReplayCounts(is_removing=remove_dropped)
-    replaying = _Replay(spark, context, flow, archive_replay.read(context))
+    replays = _Replays(spark, context, flow, archive_replay.read(context))
+    moments = replayed_moments.read(context, say)
     readings, last, most = reread.read(context), Key(), rejected_table.CHUNK
     while True:
         done, found = deepcopy(counts), Rows()
@@ -100,8 +103,10 @@ def _replayed(
                 found = table.read(transaction.select, last, most)
                 if not found:
                     break
+                found = moments.first(found)
                 free = table.free(transaction.select, readings, found, counts)
                 with explained_spark():
+                    replaying = replays.at(moments.of(found[0]))
                     replaying.replay(tablets, transaction, free, counts)
         except (JobError, RestartableError) as error:
             if not is_of_the_rows(error):
@@ -117,17 +122,20 @@ def _replayed(
 
 
 def rehearse(
-    spark: SparkSession, context: JobContext, flow: Flow, *, remove_dropped: bool = False
-) -> list[str]:
+    spark: SparkSession, context: JobContext, flow: Flow, say: Callable[[str], None] = print, *,
+    remove_dropped: bool = False,
+) -> list[str]:  # fmt: skip
     """Return what `replay` would do now; changes nothing. Raises JobError where it would.
 
     Where rows may replace others it says so instead.
     """
     verify_job(context.job)
     select, counts = context.client.select_rows, ReplayCounts(is_removing=remove_dropped)
-    replaying = _Replay(spark, context, flow, archive_replay.read(context))
+    replays = _Replays(spark, context, flow, archive_replay.read(context))
+    moments = replayed_moments.read(context, say)
     table, readings, last = RejectedTable(context), reread.read(context), Key()
-    while found := table.read(select, last):
+    while found := moments.first(table.read(select, last)):
+        replaying = replays.at(moments.of(found[0]))
         replaying.count(table.free(select, readings, found, counts), counts)
         last = table.key_of(found[-1])
     keyed = _keyed(context)
@@ -212,6 +220,32 @@ def verify_job(job: Job) -> None:
             "put the rows that transform.py accepts now into a queue of the job again",
             code=ErrorCode.NOT_FOR_THIS_JOB,
         )
+
+
+@dataclass
+class _Replays:
+    """Replays of rows that have looked up references at the same moment."""
+
+    spark: SparkSession
+    context: JobContext
+    flow: Flow
+    """Of rows for which the references are read as they are now."""
+    archives: ReplayedArchives
+    _last: tuple[Looked, _Replay] | None = None
+
+    def at(self, looked_up: Looked) -> _Replay:
+        """Return the replay of rows whose batch has looked that up."""
+        if self._last is None or self._last[0] != looked_up:
+            flow = self._flow(looked_up)
+            made = _Replay(self.spark, self.context, flow, self.archives)
+            self._last = looked_up, made
+        return self._last[1]
+
+    def _flow(self, looked_up: Looked) -> Flow:
+        if not looked_up:
+            return self.flow
+        references = JobReferences(self.spark, self.context, at=looked_up)
+        return flow_of(self.spark, self.context, self.flow.outputs.reference, references)
 
 
 @dataclass(frozen=True)
