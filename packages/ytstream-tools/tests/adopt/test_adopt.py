@@ -45,6 +45,7 @@ from ytstream_tools.adopt import (
     proposals,
     queue_source,
     reference_source,
+    sample_files,
 )
 from ytstream_tools.adopt.queue_source import Take
 from ytstream_tools.adopt.reference_source import Reference
@@ -501,16 +502,43 @@ def test_references_of_lookup_get_rows_for_the_samples_keys(
     context = replace(context, job=job, settings=replace(context.settings, references=given))
     source = SourceRows("orders", ORDERS, [], _orders(20))
     found, notes = reference_source.read_all(context, source)
-    assert ["the table is missing" in note for note in notes] == [True]
+    assert notes == []
     project = generate(tmp_path)
-    _adopt(project, source, replace(_job(), references=job.references), references=found)
+    said = _adopt(project, source, replace(_job(), references=job.references), references=found)
+    assert f"{root}/gone: the table is missing, so it has no rows in sample/rows.py" in said
     _lint(project)
     code = "import json; from sample import SAMPLE; print(json.dumps(SAMPLE.references))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": f"{project / 'src'}:{project}"},
     )  # fmt: skip
-    assert json.loads(done.stdout) == {"people": [{"person": "eve", "city": "a"}]}
+    assert json.loads(done.stdout) == {"people": [{"person": "eve", "city": "a"}], "gone": []}
+
+
+def test_a_reference_without_readable_rows_gets_a_row_for_each_key(tmp_path: Path) -> None:
+    """Its keys are those of the sample, which may be masked. A `join` may have no REFERENCE."""
+    columns = {"people": [Column("user", "utf8", key=True), Column("age", "int64", required=True)]}
+    columns["people"].append(Column("city", "utf8"))
+    columns["pairs"] = [Column("user", "utf8", key=True), Column("shop", "utf8", key=True)]
+    job = replace(_job("join"), reference=(), references=columns)
+    unread = reference_source.all_unread(job, {"people": "//home/people"}, "it is unmounted")
+    source = SourceRows("orders", ORDERS, [], _orders(20))
+    starter = adoption.starter_of(job, source, ("user",), (), unread)
+    people, pairs = starter.looked_up
+    masked = {row["user"] for row in starter.source.rows}
+    assert len(masked) == 3
+    assert masked.isdisjoint(row["user"] for row in source.rows)
+    assert [*people.rows] == [
+        {"user": name, "age": 0, "city": f"city of {name}"}
+        for name in dict.fromkeys(row["user"] for row in starter.source.rows)
+    ]
+    assert "//home/people: it is unmounted, so its 3 rows in sample/ are made up" in str(people)
+    assert not pairs.rows
+    assert "has no keys under the names user, shop: write some" in str(pairs)
+    text = sample_files.sample(starter)
+    assert "references=rows.REFERENCES" in text
+    assert "rows.REFERENCE," not in text
+    assert '"pairs": []' in sample_files.looked_up_rows(starter)
 
 
 def test_windows_need_no_group(tmp_path: Path) -> None:

@@ -180,6 +180,13 @@ def _reference_of(job: Job, type_: str = "int64", **columns: str) -> str:
     return path
 
 
+def _reference_read_whole(job: Job) -> None:
+    """Nobody mounts it, so nothing is wrong."""
+    path = job.context.settings.ledger + "-register"
+    job.client.create("table", path, attributes={"schema": [{"name": "k", "type": "int64"}]})
+    job.configure(reference=path, references={"register": path})
+
+
 def _reference_altered(job: Job) -> None:
     _reference_of(job, v="string")
 
@@ -392,6 +399,7 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _cluster_hangs: "outage",
     _queue_unmounted: "unmounted",
     _reference_unmounted: "unmounted",
+    _reference_read_whole: "idle",
     _reference_altered: "reference",
     _reference_without_its_column: "reference",
     _reference_with_another_key: "reference",

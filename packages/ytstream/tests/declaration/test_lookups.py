@@ -128,7 +128,11 @@ def test_references_and_the_configuration_must_fit() -> None:
 
     assert "[references] lacks auctions" in said()
     assert "[references] names bids" in said(auctions="//home/a", bids="//home/b")
+    forgotten = replace(job, references={})
     given = replace(settings, references={"auctions": "//home/a"})
+    text = refusal(lambda: validation.verify_configuration(forgotten, given, guarantee))
+    assert "names auctions, and Job(...) in job.py has no REFERENCES" in text
+    assert "references=REFERENCES" in text
     validation.verify_configuration(job, given, guarantee)
 
 

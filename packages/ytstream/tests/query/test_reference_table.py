@@ -14,6 +14,7 @@ from yt.yson import to_yson_type
 
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf, refusal
+from tests.support.job_thread import supervised
 from tests.support.server_errors import denied
 from ytstream import Column
 from ytstream.cluster.client import connect
@@ -101,6 +102,22 @@ def test_a_static_table_is_read_as_it_is(stream: Stream) -> None:
     client.write_table(f"<append=%true>{path}", rows[:1])
     text = refusal(lambda: _read(stream, resolved("REFERENCE", columns)))
     assert "has 1 keys (code) more than once, for example ('ы')" in text
+
+
+@pytest.mark.thorough
+def test_a_job_starts_with_a_static_reference(stream: Stream) -> None:
+    path, client = f"{stream.settings.ledger}-static", cast(Any, stream.client)
+    columns = [dict(column) for column in client.get(f"{_path(stream)}/@schema")]
+    for column in columns:
+        column.pop("sort_order", None)
+    client.create("table", path, attributes={"schema": columns})
+    client.write_table(path, stream.sample.reference)
+    stream.configure(reference=path, references={"also": path})
+    assert [*job_objects.findings(stream.context)] == []
+    stream.send(50)
+    with supervised(stream) as wait:
+        wait(drained(stream.context))
+    assert stream.is_exact()
 
 
 def test_a_row_without_a_key_is_said_and_does_no_harm(

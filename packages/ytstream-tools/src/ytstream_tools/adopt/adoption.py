@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ytstream.declaration import validation
 from ytstream.declaration.validation import MOST_COLUMNS
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
@@ -27,7 +28,15 @@ from ..demo.event_times import UNITS, microseconds
 from ..demo.event_times import text as time_text
 from ..demo.saved_rows import period_us
 from ..testing.approved_outputs import TEST
-from . import masks, owned_files, payloads, proposals, sample_files, tables_file
+from . import (
+    masks,
+    owned_files,
+    payloads,
+    proposals,
+    reference_source,
+    sample_files,
+    tables_file,
+)
 from .payloads import Part
 from .proposals import EventTime, Proposals
 from .reference_source import Reference
@@ -82,6 +91,7 @@ def starter_of(
     found = proposals.of(source.columns, source.rows)
     if parts:
         found = _with_parts(found, source, parts)
+    references = [reference_source.filled(one, source) for one in references]
     starter = Starter(
         job, source, found, masked, found.first_us, parts=parts, references=references
     )
@@ -171,7 +181,7 @@ def planned(root: Path, starter: Starter) -> list[PlannedFile]:
     rows = sample_files.rows(
         starter, _reference_rows(root, starter, is_new) + sample_files.looked_up_rows(starter)
     )
-    for found in starter.references:
+    for found in filter(sample_files.is_saved, starter.references):
         name = sample_files.file_of(found)
         data = b"".join(map(yson_rows.line_of, found.rows))
         files.append(PlannedFile(f"sample/{name}", data))
@@ -203,7 +213,7 @@ def _digests(before: owned_files.Digests, files: Sequence[PlannedFile]) -> Plann
 
 def _reference_rows(root: Path, starter: Starter, is_new: bool) -> str:
     """Return the part of sample/rows.py about the reference table; empty without one."""
-    if not starter.job.kind.has_reference:
+    if not validation.reads_reference(starter.job):
         return ""
     if is_new:
         return sample_files.reference_rows(starter, starter.reference, None)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from yt.wrapper import TablePath
 from yt.wrapper.schema import TableSchema
 
 from ytstream.cluster.client import Client, facts
-from ytstream.job import JobContext
+from ytstream.job import Job, JobContext
 from ytstream.query.reference_table import unread
 from ytstream.schema.columns import Column, key_of, type_name
+from ytstream.schema.string_values import shown
 from ytstream.text_table import counted
 
 from . import queue_source
@@ -38,11 +39,26 @@ class Reference:
     rows: Sequence[Row]
     keys: int
     """How many different keys the sample has."""
+    why: str = ""
+    """Why the rows are not those of the table; empty if they are."""
 
     def __str__(self) -> str:
+        if self.why:
+            return f"reference {self.path}: {self.why}, so {self._instead}"
         pairs = ", ".join(key if key == own else f"{key} = {own}" for key, own in self.on.items())
         found = f"{counted(len(self.rows), 'row')} for {counted(self.keys, 'key')} of the sample"
         return f"reference {self.path}: {found}, by {pairs}"
+
+    @property
+    def _instead(self) -> str:
+        if self.rows:
+            made = counted(len(self.rows), "row")
+            return f"its {made} in sample/ are made up, one for each key of the sample: write yours"
+        names = ", ".join(key_of(self.columns))
+        return (
+            f"it has no rows in sample/rows.py, and none are made up, since the sample has no keys "
+            f"under the names {names}: write some"
+        )
 
 
 @dataclass(frozen=True)
@@ -85,16 +101,49 @@ def read_all(
     found, notes = list[Reference](), list[str]()
     for name, (path, columns) in wanted.items():
         read_one = _read(context.client, name, path, columns, source)
-        if isinstance(read_one, str):
-            notes.append(f"reference {path}: {read_one}")
-        elif hidden := {*read_one.on.values()} & {*masked}:
-            said = (
-                f"MASK hides {', '.join(hidden)}, its key: its rows in sample/rows.py are made up"
-            )
-            notes.append(f"reference {path}: {said}")
-        else:
+        if not isinstance(read_one, str) and (hidden := {*read_one.on.values()} & {*masked}):
+            read_one = f"MASK hides {', '.join(hidden)}, its key"
+        if not isinstance(read_one, str):
             found.append(read_one)
+        elif name:
+            found.append(_unread(name, path, columns, read_one))
+        else:
+            notes.append(f"reference {path}: {read_one}. Write its rows into sample/rows.py")
     return found, notes
+
+
+def all_unread(job: Job, paths: Mapping[str, str], why: str) -> list[Reference]:
+    """Return the references of lookup() where no cluster is asked for their rows."""
+    listed = job.lookup_columns.items()
+    return [_unread(name, paths.get(name, name), columns, why) for name, columns in listed]
+
+
+def filled(reference: Reference, source: SourceRows) -> Reference:
+    """Return the reference with a row for each key of the sample where its table gave none.
+
+    ``source`` has the values that the sample gets.
+    """
+    own = {column.name for column in source.columns}
+    names = key_of(reference.columns)
+    if not reference.why or not all(name in own for name in names):
+        return reference
+    on = {name: name for name in names}
+    keys = _keys(on, source)
+    values = [column for column in reference.columns if not column.key]
+    rows = [{**key, **{column.name: _made_up(column, key) for column in values}} for key in keys]
+    return replace(reference, on=on, rows=rows, keys=len(keys))
+
+
+def _unread(name: str, path: str, columns: Sequence[Column], why: str) -> Reference:
+    return Reference(name, path, columns, {}, (), 0, why)
+
+
+def _made_up(column: Column, key: Row) -> Any:
+    kind = type_name(column.type)
+    if kind in ("utf8", "string"):
+        values = (value if isinstance(value, str) else shown(value) for value in key.values())
+        return f"{column.name} of {', '.join(values)}"
+    return {"bool": False, "json": "0"}.get(kind, 0) if column.required else None
 
 
 def _read(
@@ -103,14 +152,14 @@ def _read(
     """Return the reference, or why it cannot be used. ``declared`` are the columns to read."""
     known = facts(client, path, ("type", "dynamic", "schema", "tablet_state"))
     if known is None:
-        return "the table is missing, so its rows in sample/rows.py are made up"
+        return "the table is missing"
     if known.get("dynamic") and known.get("tablet_state") not in ("mounted", "frozen"):
-        return f"it is {known.get('tablet_state')}, so its rows in sample/rows.py are made up"
+        return f"it is {known.get('tablet_state')}"
     columns = [*declared] or _columns(known["schema"])
     table = _Table(client, path, columns, is_dynamic=bool(known.get("dynamic")))
     on = _on(table, source)
     if on is None:
-        return "no column of the queue has its keys, so its rows in sample/rows.py are made up"
+        return "no column of the queue has its keys"
     keys = _keys(on, source)
     return Reference(name, path, columns, on, table.rows(keys), len(keys))
 

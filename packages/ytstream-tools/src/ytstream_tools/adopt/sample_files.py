@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from ytstream.declaration.validation import reads_reference
 from ytstream.schema.columns import Column, type_name
 
 from ..demo.event_times import text as time_text
@@ -88,15 +89,25 @@ def looked_up_rows(starter: Starter) -> str:
     """Return REFERENCES of sample/rows.py: the rows that lookup() finds for the sample."""
     if not starter.looked_up:
         return ""
-    lines = "".join(
-        f"    {quoted(found.name)}: {_saved(file_of(found))},\n" for found in starter.looked_up
-    )
+    lines = "".join(map(_looked_up, starter.looked_up))
     return starter_texts.REFERENCES_ROWS.format(rows=f"{{\n{lines}}}")
+
+
+def _looked_up(found: Reference) -> str:
+    if not is_saved(found):
+        return f"    # None yet: write some.\n    {quoted(found.name)}: [],\n"
+    about = "    # Made up: write your own.\n" if found.why else ""
+    return f"{about}    {quoted(found.name)}: {_saved(file_of(found))},\n"
+
+
+def is_saved(found: Reference) -> bool:
+    """Return whether its rows have a file: the cluster's, and those that are made up."""
+    return bool(found.rows or not found.why)
 
 
 def sample(starter: Starter) -> str:
     """Return the text of sample/__init__.py."""
-    given = {"reference": "rows.REFERENCE"} if starter.job.processing == "join" else {}
+    given = {"reference": "rows.REFERENCE"} if reads_reference(starter.job) else {}
     if starter.looked_up:
         given["references"] = "rows.REFERENCES"
     return starter_texts.SAMPLE.format(

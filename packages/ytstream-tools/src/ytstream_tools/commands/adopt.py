@@ -47,10 +47,12 @@ def _without_cluster(context: JobContext, given: argparse.Namespace) -> int | No
         return None
     if given.queue is not None:
         raise JobError("QUEUE and FROM: give one of them", code=ErrorCode.USAGE)
-    from ..adopt import file_source, queue_source
+    from ..adopt import file_source, queue_source, reference_source
 
-    take = queue_source.Take(given.take)
-    return _adopt(context, given, file_source.read(given.file, given.count, take))
+    source = file_source.read(given.file, given.count, queue_source.Take(given.take))
+    paths = context.settings.references
+    references = reference_source.all_unread(context.job, paths, "FROM asks no cluster for it")
+    return _adopt(context, given, source, references)
 
 
 def _adopt(

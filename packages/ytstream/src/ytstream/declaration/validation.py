@@ -280,7 +280,13 @@ def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
     for name in job.references.keys() - settings.references.keys():
         yield f"[references] lacks {name}, of REFERENCES"
     for name in settings.references.keys() - job.references.keys():
-        yield f"[references] names {name}, which REFERENCES does not have"
+        if job.references:
+            yield f"[references] names {name}, which REFERENCES does not have"
+        else:
+            yield (
+                f"[references] names {name}, and Job(...) in job.py has no REFERENCES: give it "
+                "references=REFERENCES, with the list of tables.py"
+            )
     if job.totals and settings.connector == SPYT:
         yield (
             f'connector = "spyt" writes no totals, and {", ".join(job.totals)} has aggregate=: it '
@@ -307,11 +313,16 @@ def _of_settings(job: Job, settings: Settings) -> Iterator[str]:
             yield f"{size.key} is given twice: under [spark], and as {size.name} under [submit]"
     if settings.late_limit is not None and not job.rejects_late:
         yield f'late_limit needs late="{REJECT}" in job.py: otherwise reject_limit counts late rows'
-    is_read = job.kind.has_reference and not (job.references and not job.reference)
+    is_read = reads_reference(job)
     if is_read and settings.reference is None:
         yield "a join needs the key `reference`"
     elif settings.reference is not None and not is_read:
         yield f"processing {job.processing} does not use the key `reference` without REFERENCE"
+
+
+def reads_reference(job: Job) -> bool:
+    """Return whether transform() gets the table of REFERENCE, and not only lookup() its own."""
+    return job.kind.has_reference and not (job.references and not job.reference)
 
 
 def _of_first(name: str, columns: Sequence[Column], settings: Settings) -> str:
