@@ -240,6 +240,21 @@ def test_words_reach_the_command(plain: Path, words: tuple[str, ...], wanted: st
     assert f'".venv/bin/python" -m bids_stream {wanted}' in said
 
 
+@pytest.mark.parametrize("name", ["FROM", "TO", "KEY", "TABLETS"])
+def test_the_shell_runs_nothing_of_what_a_reference_is_given(
+    plain: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (python := tmp_path / "bin/python").write_text("""#!/bin/sh\nprintf '<%s>' "$@"\n""")
+    python.chmod(0o755)
+    given = {"FROM": "//home/a", "TO": "//home/b", "KEY": "a,b", "TABLETS": "2"}
+    given[name] = evil = """`touch ran`'"; touch ran; echo "$HOME"""
+    words = [f"{key}={value.replace('$', '$$')}" for key, value in given.items()]
+    done = make(plain, "reference", f"VENV={tmp_path}", "MAKE=true", *words)
+    assert f"<{evil}>" in done.stdout
+    assert not (plain / "ran").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "default"),

@@ -20,6 +20,7 @@ from ytstream.cluster import built_reference
 from ytstream.cluster.client import connect
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.instance.lock import held
+from ytstream.schema.columns import Column
 from ytstream_tools.reference import building
 from ytstream_tools.reference.building import Wanted, build, rehearse
 from ytstream_tools.reference.places import KEEP_SECONDS, folder_of
@@ -101,7 +102,7 @@ def test_the_former_table_stays_for_an_hour(source: Source, cluster: Running) ->
     assert source.client.get(f"{first}/@tablet_state") == "frozen"
     cluster.client.clock.advance(KEEP_SECONDS + 1)
     said = _built(source)
-    assert f"removed {first}" in said
+    assert f"removed {first}: it has not been in use for" in said
     third = source.client.get(f"{source.link}/@path")
     assert [*source.client.list(folder_of(source.link), absolute=True)] == sorted([second, third])
 
@@ -118,10 +119,130 @@ def test_the_link_can_be_switched_back_by_hand(source: Source) -> None:
     assert len(source.rows()) == 2
 
 
+@pytest.mark.parametrize("by_hand", ["link", "remove"])
+def test_after_a_switch_by_hand_each_table_stays_for_an_hour(
+    source: Source, cluster: Running, by_hand: str
+) -> None:
+    """Batches may still read the table that the link has led to until then."""
+    built = [_build_another(source) for _ in range(3)]
+    cluster.client.clock.advance(KEEP_SECONDS - 60)
+    if by_hand == "link":
+        source.client.link(built[0], source.link, force=True)
+    else:
+        source.client.remove(f"{source.link}&")
+    cluster.client.clock.advance(120)
+    assert "removed" not in _built(source)
+    cluster.client.clock.advance(KEEP_SECONDS - 60)
+    assert "removed" not in _built(source)
+    cluster.client.clock.advance(120)
+    said = _built(source)
+    for table in built:
+        assert f"removed {table}: it has not been in use for" in said
+
+
+def _build_another(source: Source) -> str:
+    source.write(titles(1))
+    _built(source)
+    return str(source.client.get(f"{source.link}/@path"))
+
+
+def _foreign(source: Source) -> dict[str, str]:
+    """Make what others may have in the folder of the tables; return the type of each node."""
+    folder = folder_of(source.link)
+    for type_ in ("table", "map_node", "file", "document"):
+        source.client.create(type_, f"{folder}/{type_}", recursive=True)
+    source.client.create("table", f"{folder}/map_node/table")
+    schema = [{"name": "n", "type": "int64"}]
+    source.client.create("table", f"{folder}/queue", attributes={"dynamic": True, "schema": schema})
+    return {name: source.client.get(f"{folder}/{name}/@type") for name in
+            (*source.client.list(folder), "map_node/table")}  # fmt: skip
+
+
+def test_what_others_have_in_the_folder_is_not_touched(source: Source, cluster: Running) -> None:
+    """A link of theirs to a table of ours has no mark, though its target has."""
+    foreign = _foreign(source)
+    first = _build_another(source)
+    latest = f"{folder_of(source.link)}/latest"
+    source.client.link(first, latest)
+    for _ in range(3):
+        _build_another(source)
+        cluster.client.clock.advance(KEEP_SECONDS + 1)
+    assert not source.client.exists(first)
+    assert source.client.exists(f"{latest}&")
+    assert foreign == {
+        name: source.client.get(f"{folder_of(source.link)}/{name}/@type") for name in foreign
+    }
+
+
+def test_a_dry_run_names_what_would_be_removed(source: Source, cluster: Running) -> None:
+    _foreign(source)
+    first = _build_another(source)
+    _build_another(source)
+    cluster.client.clock.advance(KEEP_SECONDS + 1)
+    unfinished = f"{folder_of(source.link)}/unfinished"
+    mark = {built_reference.MARK: built_reference.begun(source.path, ("wiki",))}
+    source.client.create("table", unfinished, attributes=mark)
+    said = rehearse(source.context, source.wanted())
+    removed = [line for line in said if " would be removed: " in line]
+    assert [line.split()[0] for line in removed] == sorted([first, unfinished])
+    built = _built(source)
+    for line in removed:
+        assert f"removed {line.split()[0]}:" in built
+
+
+def test_something_else_in_the_place_of_the_folder(source: Source) -> None:
+    source.write(titles(1))
+    source.client.create("table", folder_of(source.link))
+    for given in (_built, lambda it: rehearse(it.context, it.wanted())):
+        with fails_with(ErrorCode.USAGE) as caught:
+            given(source)
+        assert f"{folder_of(source.link)} is a table" in str(caught.value)
+
+
+@pytest.mark.parametrize("had_link", [False, True])
+def test_a_table_that_comes_to_the_path_of_the_link_is_not_replaced(
+    source: Source, monkeypatch: pytest.MonkeyPatch, had_link: bool
+) -> None:
+    source.write(titles(1))
+    if had_link:
+        _built(source)
+    switch = building._switch
+
+    def late(*given: Any) -> None:
+        source.client.create("table", source.link, force=True)
+        switch(*given)
+
+    monkeypatch.setattr(building, "_switch", late)
+    with fails_with(ErrorCode.USAGE) as caught:
+        _built(source)
+    assert f"{source.link} is a table" in str(caught.value)
+    assert source.client.get(f"{source.link}&/@type") == "table"
+
+
+def test_a_sort_that_outlives_its_process_locks_nobody_out(source: Source) -> None:
+    """Its transaction has made no folder, which it would keep locked until it expires."""
+    source.write(titles(1))
+    outside: Any = connect(source.context.settings)
+    with building._snapshot(source.client, source.wanted()):
+        plan = building._verified(source.context, source.wanted())
+        said = Screen(Console(file=io.StringIO()))
+        building._make_room(outside, plan.places, said)
+        building._create(
+            source.client, source.context.settings, plan.source, f"{plan.places.folder}/killed"
+        )
+        other = Source.__new__(Source)
+        other.__dict__ |= source.__dict__
+        other.context, other.client = replace(source.context, client=outside), outside
+        _built(other)
+    assert len(source.rows()) == 1
+
+
 def test_a_dry_run_says_what_would_be_done(source: Source) -> None:
     source.write(titles(1, 2))
     before = source.client.get(f"{source.root}/@revision")
-    assert "nothing was changed" in rehearse(source.context, source.wanted())[-1]
+    said = rehearse(source.context, source.wanted())
+    assert f"the link {source.link} would be switched to it" in said
+    assert "nothing was changed" in said[-1]
     assert [*source.client.list(source.root)] == ["source"]
     assert source.client.get(f"{source.root}/@revision") == before
 
@@ -261,8 +382,60 @@ def test_the_reference_itself_is_not_a_source(source: Source) -> None:
 def test_a_folder_that_is_missing(source: Source) -> None:
     source.write(titles(1))
     wanted = replace(source.wanted(), link=f"{source.root}/none/titles")
-    with fails_with(ErrorCode.USAGE):
-        rehearse(source.context, wanted)
+    for given in (lambda: rehearse(source.context, wanted), lambda: _built(source, wanted)):
+        with fails_with(ErrorCode.USAGE) as caught:
+            given()
+        assert f"the folder {source.root}/none is missing" in str(caught.value)
+
+
+def test_a_key_without_columns(source: Source) -> None:
+    source.write(titles(1))
+    wanted = replace(source.wanted(), key=())
+    for given in (lambda: rehearse(source.context, wanted), lambda: _built(source, wanted)):
+        with fails_with(ErrorCode.USAGE) as caught:
+            given()
+        assert "KEY names no column" in str(caught.value)
+
+
+@pytest.mark.parametrize("setting", ["account", "tablet_cell_bundle", "medium"])
+def test_what_the_configuration_names_has_to_exist(source: Source, setting: str) -> None:
+    source.write(titles(1))
+    given: dict[str, Any] = {setting: "nothing"}
+    settings = replace(source.context.settings, **given)
+    source.context = replace(source.context, settings=settings)
+    with fails_with(ErrorCode.QUOTA) as caught:
+        rehearse(source.context, source.wanted())
+    assert f"`{setting}`" in str(caught.value)
+
+
+def test_the_key_of_a_reference_of_the_repository(source: Source) -> None:
+    """The order counts, too."""
+    source.write(titles(1))
+    columns = (Column("wiki", "string", key=True), Column("title", "utf8", key=True),
+               Column("page", "uint64"))  # fmt: skip
+    context = source.context
+    source.context = replace(
+        context,
+        job=replace(context.job, references={"titles": columns}),
+        settings=replace(context.settings, references={"titles": source.link}),
+    )
+    for key in (("title", "wiki"), ("title",)):
+        with fails_with(ErrorCode.USAGE) as caught:
+            _built(source, source.wanted(*key))
+        assert "its key in tables.py is wiki, title" in str(caught.value)
+    assert not source.client.exists(folder_of(source.link))
+    _built(source)
+
+
+def test_columns_that_tables_py_cannot_name(source: Source) -> None:
+    names = ("a.b", "wiki", "Wiki", "title")
+    schema = [{"name": name, "type": "string"} for name in names]
+    source.write([dict.fromkeys(names, "x")], schema)
+    assert "cannot name the column 'a.b'" in refusal(
+        partial(rehearse, source.context, source.wanted("a.b"))
+    )
+    said = rehearse(source.context, source.wanted("wiki"))
+    assert [line.split("'")[1] for line in said if line.startswith("remark")] == ["a.b", "Wiki"]
 
 
 def test_the_quota_of_tablets_is_asked_first(source: Source) -> None:

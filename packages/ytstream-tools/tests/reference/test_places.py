@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ytstream.cluster.built_reference import TIMESTAMP, UNUSED
 from ytstream_tools.reference.places import KEEP_SECONDS, Places
 
 LINK = "//home/titles"
 NOW = 1_000_000 << 30
+BUILT = {TIMESTAMP: 1}
 
 
-def _ago(seconds: int) -> int:
-    return NOW - (seconds << 30)
+def _unused(seconds: int) -> dict[str, Any]:
+    return {**BUILT, UNUSED: NOW - (seconds << 30)}
 
 
-def _gone(target: str | None, **tables: int | None) -> list[str]:
-    return [table for table, _ in Places(LINK, target, tables).leftovers(NOW)]
+def _gone(target: str | None, *, by_hand: bool = False, **tables: Any) -> list[str]:
+    return [table for table, _ in Places(LINK, target, not by_hand, tables).leftovers(NOW)]
 
 
-def test_the_table_of_the_link_and_one_that_was_replaced_just_now_stay() -> None:
-    assert _gone("b", a=_ago(9 * KEEP_SECONDS), b=_ago(60)) == []
-    found = Places(LINK, "b", {"a": _ago(9 * KEEP_SECONDS), "b": _ago(60)})
-    assert [*found.kept(NOW)] == ["a"]
+def test_a_table_goes_an_hour_after_its_use_has_ended() -> None:
+    tables: Any = {f"{number}": _unused(60 * number) for number in range(100)}
+    assert _gone("0", **tables) == [f"{number}" for number in range(60, 100)]
 
 
-def test_a_table_goes_an_hour_after_the_next_one_has_replaced_it() -> None:
-    assert _gone("b", a=_ago(9 * KEEP_SECONDS), b=_ago(KEEP_SECONDS)) == ["a"]
+def test_the_table_of_the_link_stays() -> None:
+    """Somebody has switched the link to it again."""
+    assert _gone("a", a=_unused(9 * KEEP_SECONDS)) == []
 
 
-def test_references_that_are_built_each_minute_do_not_pile_up() -> None:
-    tables = {f"{number}": _ago(60 * number) for number in range(100)}
-    assert _gone("0", **tables) == [f"{number}" for number in range(61, 100)]
+def test_a_table_that_was_not_finished_goes_at_once() -> None:
+    assert _gone("a", a=BUILT, unfinished={}) == ["unfinished"]
+    assert _gone(None, by_hand=True, unfinished={}) == ["unfinished"]
 
 
-def test_what_a_killed_building_has_left_goes_at_once() -> None:
-    """Without a mark it was not finished; newer than the link's, it was never linked."""
-    assert _gone("a", a=_ago(60), unfinished=None, unlinked=_ago(30)) == ["unfinished", "unlinked"]
-    assert _gone(None, unlinked=_ago(30)) == ["unlinked"]
+def test_after_a_switch_by_hand_no_finished_table_goes() -> None:
+    for target in ("a", "//home/by-hand", None):
+        assert _gone(target, by_hand=True, a=BUILT, b=_unused(9 * KEEP_SECONDS), c=BUILT) == []
 
 
-def test_of_a_link_to_a_table_of_somebody_else_the_own_ones_stay_for_an_hour() -> None:
-    assert _gone("//home/by-hand", a=_ago(60), b=_ago(9 * KEEP_SECONDS)) == []
-    assert _gone("//home/by-hand", a=_ago(KEEP_SECONDS), b=_ago(9 * KEEP_SECONDS)) == ["a", "b"]
+def test_a_switch_ends_the_use_of_the_former_table() -> None:
+    tables: Any = {"a": _unused(60), "b": BUILT, "new": {}}
+    assert [*Places(LINK, "b", True, tables).freed()] == ["b"]
+    assert [*Places(LINK, "a", True, tables).freed()] == ["a", "b"]
+
+
+def test_after_a_switch_by_hand_the_next_one_may_end_the_use_of_all() -> None:
+    tables: Any = {"a": _unused(9 * KEEP_SECONDS), "b": BUILT, "new": {}}
+    for target in ("a", "b", "//home/by-hand", None):
+        assert [*Places(LINK, target, False, tables).freed()] == ["a", "b"]

@@ -4,8 +4,8 @@
    sees. The cluster ends the operation and removes the table if this process dies.
 2. Outside of it, the table becomes dynamic (YTsaurus refuses this in a transaction:
    table_node_proxy_detail.cpp, Alter), is cut into tablets and mounted frozen.
-3. Its mark says from which moment on it can be looked up.
-4. The link is switched, in one step.
+3. Another transaction switches the link. The mark of the table says from which moment on it can be
+   looked up, and the mark of the former one since when it is not in use.
 
 What a process leaves that dies between them, the next call removes.
 """
@@ -31,6 +31,7 @@ from ytstream.instance.lock import Holder
 from ytstream.job import JobContext
 from ytstream.provisioning import permissions
 from ytstream.provisioning.permissions import Permission
+from ytstream.schema.columns import key_of
 from ytstream.settings.addresses import is_path
 from ytstream.settings.job_settings import Settings
 from ytstream.text_table import counted
@@ -50,8 +51,9 @@ _WRITER = {"block_size": 256 << 10, "desired_chunk_size": 100 << 20}
 _REPEATED = 306
 """UniqueKeyViolation (YTsaurus, yt/yt/client/table_client/public.h)."""
 _POLL_SECONDS = 0.5
-_LIFETIME_MS = 300_000
-"""The transaction ends so long after the last ping, and the operation with it."""
+_LIFETIME_MS = 60_000
+"""A transaction ends so long after the last ping, and its operation with it. The requests of the
+building itself are given up after about that time."""
 _ANOTHER = Holder("another `make reference` builds it", "wait for it; nothing was changed")
 
 
@@ -82,14 +84,30 @@ class Plan:
             f"a table in {self.places.folder}, sorted by {key}, with "
             f"{counted(self.tablets, 'tablet')}"
         )
-        former = f", which leads to {self.places.target}" if self.places.target else ""
-        yield f"the link {self.places.link}{former} is switched to it"
+        for name in read.undeclared:
+            yield (
+                f"remark: REFERENCES of tables.py cannot name the column {name!r}, so no job reads "
+                "it. Rename it in the source if one should"
+            )
 
 
 def rehearse(context: JobContext, wanted: Wanted) -> list[str]:
-    """Return what would be done; changes nothing. Raises JobError as `build` does."""
+    """Return what would be done; changes nothing.
+
+    Raises JobError as `build` does, except for what only the sorting shows: repeated keys.
+    """
+    _verify_arguments(context, wanted)
     with _snapshot(context.client, wanted):
-        return [*_verified(context, wanted).lines(), "nothing was changed"]
+        plan = _verified(context, wanted)
+    found = plan.places
+    former = f", which leads to {found.target}," if found.target else ""
+    now = int(context.client.generate_timestamp())
+    return [
+        *plan.lines(),
+        f"the link {found.link}{former} would be switched to it",
+        *(f"{table} would be removed: {why}" for table, why in found.leftovers(now)),
+        "nothing was changed; only the sorting shows whether a key is repeated",
+    ]
 
 
 def build(context: JobContext, wanted: Wanted, screen: Screen) -> None:
@@ -98,20 +116,18 @@ def build(context: JobContext, wanted: Wanted, screen: Screen) -> None:
     Raises JobError, and the previous reference stays in use.
     """
     client, settings = context.client, context.settings
-    _verify_paths(wanted)
+    _verify_arguments(context, wanted)
     with lock.held(context, wanted.link, _ANOTHER):
         with _snapshot(client, wanted):
             plan = _verified(context, wanted)
             for line in plan.lines():
                 screen.say(line)
-            _remove_leftovers(connect(settings), plan.places, screen)  # not in the transaction
+            _make_room(connect(settings), plan.places, screen)
             table = _name(client, plan.places)
             _create(client, settings, plan.source, table)
             _sort(client, settings, plan.source, table, screen)
         _make_dynamic(client, plan, table, screen)
-        built_reference.finish(client, table, plan.source.path, plan.source.key)
-        # Without `force` it fails where something was made under this path in the meantime.
-        client.link(table, wanted.link, force=plan.places.target is not None)
+        _switch(client, plan, table)
         screen.say(f"{wanted.link} leads to {table}")
         for line in _remarks(client, wanted, plan):
             screen.say(line)
@@ -120,8 +136,7 @@ def build(context: JobContext, wanted: Wanted, screen: Screen) -> None:
 @contextmanager
 def _snapshot(client: Client, wanted: Wanted) -> Iterator[None]:
     """Do what is in the block in a transaction, in which the source does not change."""
-    title = {"title": f"the reference {wanted.link}"}
-    with client.Transaction(timeout=_LIFETIME_MS, attributes=title):
+    with _transaction(client, wanted.link):
         try:
             client.lock(wanted.source, mode="snapshot")
         except YtError as error:
@@ -131,28 +146,49 @@ def _snapshot(client: Client, wanted: Wanted) -> Iterator[None]:
         yield
 
 
-def _verify_paths(wanted: Wanted) -> None:
+def _transaction(client: Client, link: str) -> Any:
+    return client.Transaction(timeout=_LIFETIME_MS, attributes={"title": f"the reference {link}"})
+
+
+def _verify_arguments(context: JobContext, wanted: Wanted) -> None:
+    """Raise JobError for arguments that cannot be right."""
     for name, path in (("FROM", wanted.source), ("TO", wanted.link)):
         if not is_path(path):
-            raise JobError(
-                f"{name}: {path!r} is not a plain Cypress path",
-                "e.g. //home/team/titles",
-                code=ErrorCode.USAGE,
+            raise _usage(f"{name}: {path!r} is not a plain Cypress path", "e.g. //home/team/titles")
+    if not wanted.key:
+        raise _usage("KEY names no column", "name the columns of the key: KEY=wiki,title")
+    for name, key in _declared(context, wanted.link):
+        if key != wanted.key:
+            raise _usage(
+                f"{wanted.link} is the reference {name!r} of this repository, and its key in "
+                f"tables.py is {', '.join(key)}, not {', '.join(wanted.key)}",
+                "correct KEY or REFERENCES; the order of the columns counts",
             )
+    folder = wanted.link.rpartition("/")[0]
+    if not context.client.exists(folder):
+        raise _usage(f"the folder {folder} is missing", "make it, or correct TO")
+
+
+def _usage(problem: str, remedy: str) -> JobError:
+    return JobError(problem, f"{remedy}; nothing was changed", code=ErrorCode.USAGE)
+
+
+def _declared(context: JobContext, link: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield name and key of each reference of the job that looks keys up in the link."""
+    columns = context.job.lookup_columns
+    for name, path in context.settings.references.items():
+        if path == link and name in columns:
+            yield name, tuple(key_of(columns[name]))
 
 
 def _verified(context: JobContext, wanted: Wanted) -> Plan:
     """Return the plan. Raises JobError for what would fail later; changes nothing."""
     client, settings = context.client, context.settings
-    _verify_paths(wanted)
     found = places.read(client, wanted.link)
     source = source_table.read(client, wanted.source, wanted.key)
     if source.path in (wanted.link, found.target) or source.path.startswith(f"{found.folder}/"):
         raise source_table.refused(wanted.source, "it is the reference itself")
-    folder = wanted.link.rpartition("/")[0]
-    if not client.exists(folder):
-        raise JobError(f"the folder {folder} is missing", "make it, or correct TO",
-                       code=ErrorCode.USAGE)  # fmt: skip
+    _verify_names(client, settings)
     user = str(client.get_user_name())
     if lacking := [*permissions.missing(client, _rights(settings, source, found), user)]:
         raise JobError(
@@ -161,8 +197,23 @@ def _verified(context: JobContext, wanted: Wanted) -> Plan:
             code=ErrorCode.PERMISSION,
         )
     tablets = min(wanted.tablets or _tablets(source), source.rows)
-    _verify_quota(client, settings, folder, tablets)
+    _verify_quota(client, settings, wanted.link.rpartition("/")[0], tablets)
     return Plan(source, found, tablets)
+
+
+def _verify_names(client: Client, settings: Settings) -> None:
+    """Raise JobError if the cluster does not have what the configuration names."""
+    for setting, folder, name in (
+        ("account", "accounts", settings.account),
+        ("tablet_cell_bundle", "tablet_cell_bundles", settings.tablet_cell_bundle),
+        ("medium", "media", settings.medium),
+    ):
+        if name is not None and not client.exists(f"//sys/{folder}/{name}"):
+            raise JobError(
+                f"the cluster has nothing named {name!r} in //sys/{folder}",
+                f"correct `{setting}` in the configuration; nothing was changed",
+                code=ErrorCode.QUOTA,
+            )
 
 
 def _rights(settings: Settings, source: SourceTable, found: Places) -> Iterator[Permission]:
@@ -197,10 +248,16 @@ def _tablets(source: SourceTable) -> int:
     return min(_MOST_TABLETS, max(1, math.ceil(source.bytes / _BYTES_PER_TABLET)))
 
 
-def _remove_leftovers(client: Client, found: Places, screen: Screen) -> None:
-    for table, why in found.leftovers(int(client.generate_timestamp())):
-        client.remove(table, recursive=True, force=True)
+def _make_room(outside: Client, found: Places, screen: Screen) -> None:
+    """Remove what nobody needs, and make the folder.
+
+    By a client that is not in the transaction: if that outlives a process that was killed, a folder
+    that was made in it would stay locked.
+    """
+    for table, why in found.leftovers(int(outside.generate_timestamp())):
+        outside.remove(table, force=True)
         screen.say(f"removed {table}: {why}")
+    outside.create("map_node", found.folder, ignore_existing=True)
 
 
 def _name(client: Client, found: Places) -> str:
@@ -212,6 +269,7 @@ def _name(client: Client, found: Places) -> str:
 
 def _create(client: Client, settings: Settings, source: SourceTable, table: str) -> None:
     attributes = {
+        built_reference.MARK: built_reference.begun(source.path, source.key),
         "schema": source.schema.to_yson_type(),
         "optimize_for": "lookup",
         "account": settings.account,
@@ -221,7 +279,7 @@ def _create(client: Client, settings: Settings, source: SourceTable, table: str)
         "tablet_balancer_config": {"enable_auto_reshard": False},
     }
     given = {name: value for name, value in attributes.items() if value is not None}
-    client.create("table", table, recursive=True, attributes=given)
+    client.create("table", table, attributes=given)
 
 
 def _sort(
@@ -306,6 +364,23 @@ def _pivots(client: Client, plan: Plan, table: str) -> list[Sequence[Any]]:
     ]
 
 
+def _switch(client: Client, plan: Plan, table: str) -> None:
+    """Let the link lead to the table, and mark the tables: all of it or nothing.
+
+    Raises JobError if something else has come to the path of the link.
+    """
+    link = plan.places.link
+    folder, _, name = link.rpartition("/")
+    with _transaction(client, link):
+        # What is there stays there. One that was killed here holds the lock until it expires.
+        client.lock(folder, mode="shared", child_key=name, waitable=True, wait_for=2 * _LIFETIME_MS)
+        found, now = places.read(client, link), int(client.generate_timestamp())
+        for former in found.freed():
+            client.set(f"{former}/@{built_reference.MARK}/{built_reference.UNUSED}", now)
+        built_reference.finish(client, table, plan.source.path, plan.source.key)
+        client.link(table, link, force=True, attributes={built_reference.SWITCHED: now})
+
+
 def _remarks(client: Client, wanted: Wanted, plan: Plan) -> Iterator[str]:
     """Yield what else there is to know after the switch."""
     found = facts(client, wanted.source, ["id", "content_revision"]) or {}
@@ -315,7 +390,7 @@ def _remarks(client: Client, wanted: Wanted, plan: Plan) -> Iterator[str]:
             "they were at the beginning: build it again"
         )
     after = places.read(client, wanted.link)
-    for table in after.kept(int(client.generate_timestamp())):
+    for table in after.unused():
         yield (
             f"{table} stays mounted for the batches that still read it. A call in "
             f"{places.KEEP_SECONDS // 60} minutes or later removes it"

@@ -2,25 +2,30 @@
 
 The job looks keys up in a link. The tables that it has led to are next to it, in a folder of their
 own. A batch goes on reading the table that it began with, so a replaced one stays for a while.
+
+The mark of a table decides whether it may be removed: it has one from its creation on, and what has
+none was made by somebody else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from yt.common import YtError
 
-from ytstream.cluster.built_reference import MARK, TIMESTAMP
+from ytstream.cluster.built_reference import MARK, SWITCHED, TIMESTAMP, UNUSED
 from ytstream.cluster.client import Client, facts
+from ytstream.cluster.timestamps import unix_seconds
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.text_table import duration
 
 KEEP_SECONDS = 3600
-"""A replaced table stays so long: no batch of a job takes longer."""
-_SECONDS = 30
-"""A timestamp of the cluster has the seconds in its upper bits (YTsaurus, "Timestamps")."""
+"""A table stays so long after its use has ended: no batch of a job takes longer."""
+Mark = Mapping[str, Any]
+"""A value of MARK."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,11 @@ class Places:
     link: str
     target: str | None
     """What the link leads to; None where there is no link yet."""
-    tables: Mapping[str, int | None] = field(default_factory=dict)
-    """Each table of the folder -> the timestamp of its mark; None of one that was not finished."""
+    is_switched: bool = False
+    """Whether `reference` was the last to switch the link. After a switch by hand nobody knows
+    which tables were in use until then."""
+    tables: Mapping[str, Mark] = field(default_factory=dict)
+    """The mark of each table of the folder that has one."""
 
     @property
     def folder(self) -> str:
@@ -40,33 +48,34 @@ class Places:
 
     def leftovers(self, now: int) -> Iterator[tuple[str, str]]:
         """Yield each table that can be removed at the timestamp ``now``, and why."""
-        for table, until in self._unused():
-            if until is None:
+        for table, mark in self._others():
+            if TIMESTAMP not in mark:
                 yield table, "its building was not finished"
-            elif _seconds(until, now) >= KEEP_SECONDS:
-                yield table, f"it was replaced {duration(_seconds(until, now))} ago"
+            elif self.is_switched and UNUSED in mark:
+                seconds = unix_seconds(now) - unix_seconds(int(mark[UNUSED]))
+                if seconds >= KEEP_SECONDS:
+                    yield table, f"it has not been in use for {duration(seconds)}"
 
-    def kept(self, now: int) -> Iterator[str]:
-        """Yield each table that was replaced a short while ago."""
-        for table, until in self._unused():
-            if until is not None and _seconds(until, now) < KEEP_SECONDS:
+    def unused(self) -> Iterator[str]:
+        """Yield each finished table that the link does not lead to."""
+        for table, mark in self._others():
+            if TIMESTAMP in mark:
                 yield table
 
-    def _unused(self) -> Iterator[tuple[str, int | None]]:
-        """Yield each table that the link does not lead to, and when that has begun.
+    def freed(self) -> Iterator[str]:
+        """Yield each finished table whose use ends when the link is switched to a new one.
 
-        Links move to newer tables only. So one that is newer than the link's was never linked, and
-        another one was replaced when the next newer one was finished.
+        After a switch by hand, that may be any of them.
         """
-        built = {table: time for table, time in self.tables.items() if time is not None}
-        newest = built.get(self.target or "")
-        for table, time in self.tables.items():
-            if table == self.target:
-                continue
-            if time is None or self.target is None or (newest is not None and time > newest):
-                yield table, None
-            else:
-                yield table, min((other for other in built.values() if other > time), default=time)
+        for table, mark in self.tables.items():
+            is_known = self.is_switched and table != self.target and UNUSED in mark
+            if TIMESTAMP in mark and not is_known:
+                yield table
+
+    def _others(self) -> Iterator[tuple[str, Mark]]:
+        for table, mark in self.tables.items():
+            if table != self.target:
+                yield table, mark
 
 
 def folder_of(link: str) -> str:
@@ -75,8 +84,11 @@ def folder_of(link: str) -> str:
 
 
 def read(client: Client, link: str) -> Places:
-    """Return the places of a reference. Raises JobError where something else than a link is."""
-    found = facts(client, f"{link}&", ["type", "target_path"])
+    """Return the places of a reference.
+
+    Raises JobError where something else than a link or than the folder of its tables is.
+    """
+    found = facts(client, f"{link}&", ["type", "target_path", SWITCHED])
     if found is not None and found["type"] != "link":
         raise JobError(
             f"{link} is a {found['type']}, and `reference` switches a link",
@@ -84,10 +96,16 @@ def read(client: Client, link: str) -> Places:
             code=ErrorCode.USAGE,
         )
     target = str(found["target_path"]) if found is not None else None
-    return Places(link, target, dict(_tables(client, folder_of(link))))
+    return Places(link, target, SWITCHED in (found or {}), dict(_tables(client, folder_of(link))))
 
 
-def _tables(client: Client, folder: str) -> Iterator[tuple[str, int | None]]:
+def _tables(client: Client, folder: str) -> Iterator[tuple[str, Mark]]:
+    if (at := facts(client, folder, ["type"])) is not None and at["type"] != "map_node":
+        raise JobError(
+            f"{folder} is a {at['type']}, and `reference` makes its tables in a folder there",
+            "move it away, or name another TO",
+            code=ErrorCode.USAGE,
+        )
     try:
         listed = client.list(folder)
     except YtError as error:
@@ -95,9 +113,7 @@ def _tables(client: Client, folder: str) -> Iterator[tuple[str, int | None]]:
             return
         raise
     for name in listed:
-        built = (facts(client, f"{folder}/{name}", [MARK]) or {}).get(MARK)
-        yield f"{folder}/{name}", int(built[TIMESTAMP]) if built else None
-
-
-def _seconds(since: int, now: int) -> int:
-    return (now >> _SECONDS) - (since >> _SECONDS)
+        # Of the node itself: a link has the attributes of its target otherwise.
+        found = facts(client, f"{folder}/{name}&", ["type", MARK]) or {}
+        if found.get("type") == "table" and MARK in found:
+            yield f"{folder}/{name}", found[MARK]

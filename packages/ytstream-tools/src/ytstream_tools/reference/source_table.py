@@ -40,6 +40,11 @@ class SourceTable:
         """The names of all columns, the key's first."""
         return tuple(column.name for column in self.schema.columns)
 
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """The columns that tables.py cannot name."""
+        return tuple(_undeclared(self.columns))
+
 
 def read(client: Client, path: str, key: Sequence[str]) -> SourceTable:
     """Return the table, as it is in the transaction of the client.
@@ -113,12 +118,22 @@ def _of_key(schema: Any, key: Sequence[str]) -> Iterator[str]:
             yield f"{name} is of type {spelled(_inner(known[name].type))}, which cannot be a key"
         elif name in computed:
             yield f"{name} is a computed column, and rows that look up a key do not have it"
+    for name in _undeclared(key):
+        yield f"REFERENCES of tables.py cannot name the column {name!r}: rename it in the source"
     if len(set(key)) < len(key):
         yield "KEY names a column twice"
     if len(key) > _MOST_KEYS:
         yield f"a key has at most {_MOST_KEYS} columns"
     if known.keys() <= set(key):
         yield "all its columns are in KEY, so there is nothing to look up"
+
+
+def _undeclared(names: Sequence[str]) -> Iterator[str]:
+    """Yield the columns that `ytstream.schema.columns.resolved` does not take."""
+    for position, name in enumerate(names):
+        before = {other.lower() for other in names[:position]}
+        if {*".`"} & {*name} or name.startswith(("$", "@")) or name.lower() in before:
+            yield name
 
 
 def _schema(stored: Any, key: Sequence[str]) -> Any:

@@ -16,17 +16,23 @@ from . import timestamps
 from .client import Client
 
 MARK = "ytstream_reference"
-"""The attribute of a finished table: a map of the keys below."""
-TIMESTAMP, SOURCE, KEY = "timestamp", "source", "key"
-"""Keys of MARK: a timestamp of the cluster's at which all rows were there, the path of the static
-table, and the key columns."""
+"""The attribute that a table has from its creation on: a map of the keys below."""
+SOURCE, KEY = "source", "key"
+"""Keys of MARK: the path of the static table, and the key columns."""
+TIMESTAMP = "timestamp"
+"""Key of MARK: a timestamp of the cluster's at which all rows were there. An unfinished table has
+none."""
+UNUSED = "unused"
+"""Key of MARK: a timestamp of the cluster's at which no link led to the table any more."""
+SWITCHED = "ytstream_reference_switched"
+"""The attribute of a link that `make reference` has switched, and nobody after it by hand."""
 ASKED = (MARK, "creation_time", "tablet_state")
 """The attributes that `earliest` and `is_frozen` need."""
 
 
 def mark(timestamp: int, source: str, key: tuple[str, ...]) -> dict[str, Any]:
     """Return the value of MARK."""
-    return {TIMESTAMP: timestamp, SOURCE: source, KEY: [*key]}
+    return {TIMESTAMP: timestamp, **begun(source, key)}
 
 
 def earliest(found: Mapping[str, Any]) -> int:
@@ -34,8 +40,8 @@ def earliest(found: Mapping[str, Any]) -> int:
 
     Of a table that `make reference` has not built, the time of its creation, rounded up.
     """
-    if built := found.get(MARK):
-        return int(built[TIMESTAMP])
+    if is_finished(found):
+        return int(found[MARK][TIMESTAMP])
     return end_of(str(found["creation_time"]))
 
 
@@ -47,7 +53,17 @@ def end_of(time: str) -> int:
 
 def is_frozen(found: Mapping[str, Any]) -> bool:
     """Return whether `make reference` has built the table and nobody has written to it since."""
-    return MARK in found and str(found.get("tablet_state")) == "frozen"
+    return is_finished(found) and str(found.get("tablet_state")) == "frozen"
+
+
+def is_finished(found: Mapping[str, Any]) -> bool:
+    """Return whether `make reference` has built the table, to its end."""
+    return TIMESTAMP in found.get(MARK, {})
+
+
+def begun(source: str, key: tuple[str, ...]) -> dict[str, Any]:
+    """Return the value of MARK of a table that is being built."""
+    return {SOURCE: source, KEY: [*key]}
 
 
 def finish(client: Client, table: str, source: str, key: tuple[str, ...]) -> None:
