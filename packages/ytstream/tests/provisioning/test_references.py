@@ -100,6 +100,25 @@ def test_provision_makes_a_missing_reference_only_where_it_makes_queues(
     assert "make it: `make reference`" in refusal(lambda: job_objects.provision(strict))
 
 
+def test_a_missing_reference_has_two_remedies_and_a_broken_link_no_provision(
+    context_of: ContextOf, root: str
+) -> None:
+    """`provision` would make a table where `make reference` needs a link, or nothing at all."""
+    context = _with_reference(context_of("transactional"), f"{root}/link")
+    said = refusal(lambda: job_objects.require(context))
+    assert "run `provision`, which makes an empty table for you to fill" in said
+    assert "or `make reference`, which makes a link of the path and needs it free" in said
+    client: Any = context.client
+    client.create("map_node", root, recursive=True, ignore_existing=True)
+    client.link(f"{root}/gone", f"{root}/link", force=True)
+    found = refusal(lambda: job_objects.require(context))
+    for said in (found, refusal(lambda: job_objects.provision(context))):
+        assert f"is a link to {root}/gone, which is missing" in said
+        assert f"as `make reference` does, or remove it: yt remove {root}/link" in said
+    client.remove(f"{root}/link")
+    job_objects.provision(context)
+
+
 def test_a_reference_may_be_a_link_and_needs_to_be_read(context_of: ContextOf, root: str) -> None:
     context = _with_reference(context_of("transactional"), f"{root}/auctions")
     job_objects.provision(context)

@@ -70,9 +70,11 @@ class Discrepancy:
     repair: Callable[[], Any] | None = None
     near: str | None = None
     """A path that is there and may be the one that is meant."""
+    instead: str = ""
+    """What a person may do instead of `provision`."""
 
     def __str__(self) -> str:
-        remedy = "run `provision`" if self.repair is not None else self.remedy
+        remedy = f"run `provision`{self.instead}" if self.repair is not None else self.remedy
         if self.near is not None:
             others = f"else {remedy}"
             if self.repair is not None:
@@ -286,10 +288,11 @@ def _references(context: JobContext) -> Iterator[Discrepancy]:
         wanted = DeclaredObject(f"reference {name}", path, "table", columns)
         label = f"{wanted.name} {path}"
         found = facts(client, path, references.ASKED)
-        if found is None and settings.create_queues:
-            yield Discrepancy(
-                label, "missing", "created", partial(_create, client, settings, wanted)
-            )
+        if found is None and (target := _missing_target(client, path)):
+            yield _broken_link(label, path, target)
+        elif found is None and settings.create_queues:
+            create = partial(_create, client, settings, wanted)
+            yield Discrepancy(label, "missing", "created", create, instead=_BUILT_INSTEAD)
         elif found is None:
             remedy = "ask its owner for the path, or make it: `make reference`"
             yield Discrepancy(label, "missing", remedy, near=_near(client, settings, wanted))
@@ -300,6 +303,24 @@ def _references(context: JobContext) -> Iterator[Discrepancy]:
             remedy = f"correct REFERENCES[{name!r}] in tables.py, or the table"
             unfit = references.unreadable(columns, found, job.reference_rows)
             yield from (Discrepancy(label, one, remedy) for one in unfit)
+
+
+_BUILT_INSTEAD = (
+    ", which makes an empty table for you to fill; or `make reference`, which makes a link of the "
+    "path and needs it free"
+)
+
+
+def _missing_target(client: Client, path: str) -> str:
+    """Return where a link leads that leads nowhere; empty if the path is not such a link."""
+    found = facts(client, f"{path}&", ["target_path"]) or {}
+    return str(found.get("target_path", ""))
+
+
+def _broken_link(label: str, path: str, target: str) -> Discrepancy:
+    """Return what to do about a link to a table that is missing: nothing can be created there."""
+    remedy = "let it lead to a table again, as `make reference` does, or remove it: yt remove "
+    return Discrepancy(label, f"is a link to {target}, which is missing", remedy + path)
 
 
 def wanted_output(context: JobContext, name: str, tablets: Mapping[str, int]) -> DeclaredObject:
@@ -365,7 +386,9 @@ def _inspect(
     label = f"{wanted.name} {wanted.path}"
     attribute, value, kind = _KINDS[wanted.type]
     found = look(wanted.path)
-    if not found and wanted.is_ours:
+    if not found and (target := _missing_target(client, wanted.path)):
+        yield _broken_link(label, wanted.path, target)
+    elif not found and wanted.is_ours:
         create = partial(_create, client, settings, wanted)
         yield Discrepancy(label, "missing", "created", create, _near(client, settings, wanted))
     elif not found:
