@@ -219,6 +219,26 @@ def test_a_table_that_comes_to_the_path_of_the_link_is_not_replaced(
     assert source.client.get(f"{source.link}&/@type") == "table"
 
 
+def test_a_switch_waits_for_one_that_was_killed(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its transaction keeps the lock on the link until it expires."""
+    source.write(titles(1))
+    outside: Any = connect(source.context.settings)
+    switch = building._switch
+
+    def after_another(*given: Any) -> None:
+        killed = outside.start_transaction(timeout=1_000)
+        with outside.Transaction(transaction_id=killed):
+            folder, _, name = source.link.rpartition("/")
+            outside.lock(folder, mode="shared", child_key=name)
+        switch(*given)
+
+    monkeypatch.setattr(building, "_switch", after_another)
+    _built(source)
+    assert len(source.rows()) == 1
+
+
 def test_a_sort_that_outlives_its_process_locks_nobody_out(source: Source) -> None:
     """Its transaction has made no folder, which it would keep locked until it expires."""
     source.write(titles(1))

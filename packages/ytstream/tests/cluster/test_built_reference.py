@@ -30,6 +30,16 @@ def test_another_table_can_be_used_from_the_second_after_its_creation() -> None:
     assert not built_reference.is_frozen({"tablet_state": "mounted", built_reference.MARK: mark})
 
 
+def test_a_table_that_was_not_finished_is_one_of_somebody_else() -> None:
+    found = {
+        "creation_time": "1970-01-01T00:00:02.500000Z",
+        "tablet_state": "frozen",
+        built_reference.MARK: built_reference.begun("//home/source", ("a",)),
+    }
+    assert built_reference.earliest(found) == 3 << 30
+    assert not built_reference.is_frozen(found)
+
+
 def test_a_job_waits_for_its_reference_and_names_the_command(
     provisioned_of: ContextOf, root: str
 ) -> None:
