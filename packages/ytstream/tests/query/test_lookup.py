@@ -142,10 +142,13 @@ KEYS: Mapping[str, tuple[Any, Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [*KEYS])
+@pytest.mark.parametrize(
+    ("kind", "by"),
+    [(kind, by) for kind in KEYS for by in ("keys", "table") if (kind, by) != ("uint64", "table")],
+)
 @pytest.mark.thorough
 def test_a_key_of_each_type(
-    context_of: ContextOf, root: str, spark: SparkSession, kind: str
+    context_of: ContextOf, root: str, spark: SparkSession, kind: str, by: str
 ) -> None:
     context = context_of("transactional")
     columns = [Column("k", kind, key=True), Column("n", "int64", key=True), Column("label", "utf8")]
@@ -158,8 +161,40 @@ def test_a_key_of_each_type(
     asked = [(first, 1), (missing, 1), (second, 2), (None, 1), (second, 1), (first, 1)]
     frame = reference_frame(spark, replace(context, job=job), [{"k": k, "n": n} for k, n in asked])
     with available(references):
-        found = lookup(frame, "keys", ["k", "n"], by="keys").select("n", "label").collect()
+        found = lookup(frame, "keys", ["k", "n"], by=by).select("n", "label").collect()
     assert [tuple(row) for row in found] == [(n, given.get((k, n))) for k, n in asked]
+
+
+@pytest.mark.thorough
+def test_a_uint64_is_not_read_whole_and_the_remedy_works(
+    context_of: ContextOf, root: str, spark: SparkSession
+) -> None:
+    columns = [Column("k", "uint64", key=True), Column("label", "utf8")]
+    context = context_of("transactional")
+    path = _made(context.client, f"{root}/keys", columns, [{"k": YsonUint64(7), "label": "a"}])
+    references = _with(context, spark, {"keys": columns}, {"keys": path})
+    rows = spark.sql("SELECT 7L AS k")
+    with available(references):
+        said = refusal(lambda: lookup(rows, "keys", "k", by="table"))
+        assert "cannot read k (uint64)" in said
+        assert 'leave out by="table"' in said
+        assert lookup(rows, "keys", "k").collect()[0]["label"] == "a"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("by", ["keys", "table"])
+def test_names_may_have_brackets_and_quotes(
+    context_of: ContextOf, root: str, spark: SparkSession, by: str
+) -> None:
+    columns = [Column('k"]', "int64", key=True), Column("v]", "int64"), Column("[w", "datetime")]
+    context = context_of("transactional")
+    row = {'k"]': 1, "v]": 10, "[w": YsonUint64(_TIME)}
+    path = _made(context.client, f"{root}/named", columns, [row])
+    references = _with(context, spark, {"named": columns}, {"named": path})
+    with available(references):
+        found = lookup(spark.sql("SELECT 1L AS k"), "named", {'k"]': "k"}, by=by)
+    assert found.dtypes == [("k", "bigint"), ("v]", "bigint"), ("[w", "datetime")]
+    assert found.collect()[0]["v]"] == 10
 
 
 @pytest.mark.thorough

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as spark_types
 from yt.wrapper import TablePath
 
 from ..cluster.client import Client
@@ -22,18 +23,24 @@ from ..outputs import string_columns
 from ..schema import string_values
 from ..schema.columns import Column, spelled, type_name
 from ..schema.table_schema import unlike
+from ..spark.imported_spyt import types as spyt
 
-_TYPES: Mapping[str, str] = {
-    "int8": "tinyint",
-    **dict.fromkeys(("int16", "uint8"), "smallint"),
-    **dict.fromkeys(("int32", "uint16"), "int"),
-    **dict.fromkeys(("int64", "uint32", "interval"), "bigint"),
-    **dict.fromkeys(("utf8", "string", "json"), "string"),
-    **dict.fromkeys(("datetime", "timestamp"), "timestamp"),
-    "bool": "boolean",
-    **{name: name for name in ("float", "double", "date")},
+_TYPES: Mapping[str, spark_types.DataType] = {
+    "int8": spark_types.ByteType(),
+    **dict.fromkeys(("int16", "uint8"), spark_types.ShortType()),
+    **dict.fromkeys(("int32", "uint16"), spark_types.IntegerType()),
+    **dict.fromkeys(("int64", "uint32", "interval"), spark_types.LongType()),
+    **dict.fromkeys(("utf8", "string", "json"), spark_types.StringType()),
+    **dict.fromkeys(("datetime", "timestamp"), spark_types.TimestampType()),
+    "bool": spark_types.BooleanType(),
+    "float": spark_types.FloatType(),
+    "double": spark_types.DoubleType(),
+    "date": spark_types.DateType(),
 }
 """Spark's type for each type of the cluster that is read."""
+_AS_A_QUEUE = {**_TYPES, "datetime": spyt.DatetimeType()}
+"""The same for lookup(): as SPYT reads a queue, whose columns are compared with the key. SQL casts
+nothing to or from SPYT's own type (ytsaurus-spyt#37)."""
 _UNITS = {"date": 86_400_000_000, "datetime": 1_000_000, "timestamp": 1}
 """Microseconds in one unit of a time."""
 
@@ -66,16 +73,21 @@ def read_at(
     most_rows: int,
     timestamp: int | None = None,
     name: str = "REFERENCE",
+    *,
+    for_lookup: bool = False,
 ) -> tuple[str, DataFrame]:
     """Return the table's id, and its rows as of a time of the cluster, as read() does.
 
-    ``name`` is that of the columns in tables.py.
+    ``name`` is that of the columns in tables.py. ``for_lookup``: columns have the types of a queue.
     """
     kinds = {column.name: type_name(column.type) for column in columns}
     if never := unread(columns):
         raise JobError(
             f"tables.py, {name}: cannot read {', '.join(never)}",
-            f"leave those columns out, or store them as one of {', '.join(_TYPES)}",
+            'leave out by="table": lookups by key read them. `make reference` makes a table for '
+            "those of a static one"
+            if for_lookup
+            else f"leave those columns out, or store them as one of {', '.join(_TYPES)}",
             code=ErrorCode.REFERENCE,
         )
     before = _verified(client, path, columns, name)
@@ -94,9 +106,15 @@ def read_at(
             code=ErrorCode.REFERENCE,
         )
     nameless = _without_key(path, columns, found, name)
-    (warn if nameless else say)(f"reference {path}: {len(found)} rows{nameless}")
-    schema = ", ".join(f"`{column}` {_TYPES[kind]}" for column, kind in kinds.items())
-    rows = [tuple(_plain(row[column], kind) for column, kind in kinds.items()) for row in found]
+    (warn if nameless else say)(f"reference {path}: read whole, {len(found)} rows{nameless}")
+    types = _AS_A_QUEUE if for_lookup else _TYPES
+    schema = spark_types.StructType(
+        [spark_types.StructField(column, types[kind]) for column, kind in kinds.items()]
+    )
+    rows = [
+        tuple(_plain(row[column], kind, types[kind]) for column, kind in kinds.items())
+        for row in found
+    ]
     return before, string_columns.crossed(spark.createDataFrame(rows, schema)).cache()
 
 
@@ -105,7 +123,10 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Return at most so many rows of a dynamic or a static table."""
     if client.get(f"{path}/@dynamic"):
-        query = f"{', '.join(f'[{name}]' for name in names)} from [{path}] limit {most}"
+        # Brackets around a name end at the first one that it has too many (YTsaurus, lexer.rl6).
+        is_plain = not {*"[]"} & {*"".join(names)}
+        wanted = ", ".join(f"[{name}]" for name in names) if is_plain else "*"
+        query = f"{wanted} from [{path}] limit {most}"
         return list(client.select_rows(query, timestamp=timestamp))
     part = TablePath(path, columns=[*names], start_index=0, end_index=most)
     return list(client.read_table(part))
@@ -123,10 +144,12 @@ def _verified(client: Client, path: str, columns: Sequence[Column], name: str) -
     return str(found["id"])
 
 
-def _plain(value: Any, kind: str) -> Any:
+def _plain(value: Any, kind: str, wanted: spark_types.DataType) -> Any:
     """Return what createDataFrame takes: Python's own types, not those of YSON."""
     if value is None:
         return None
+    if wanted.typeName() == "datetime":
+        return spyt.Datetime.from_seconds(int(value))
     if string_values.is_string(value):
         return string_columns.to_python(string_values.as_bytes(value))
     if kind in _UNITS:

@@ -177,7 +177,7 @@ class JobReferences:
         columns = job.lookup_columns[name]
         table, rows = reference_table.read_at(
             self.spark, client, path, columns, job.reference_rows, timestamp,
-            f"REFERENCES[{name!r}]",
+            f"REFERENCES[{name!r}]", for_lookup=True,
         )  # fmt: skip
         return WholeTable(rows, table, timestamp)
 
@@ -201,5 +201,5 @@ class JobReferences:
                 'correct REFERENCES in tables.py or the table; or use by="table"',
                 code=ErrorCode.REFERENCE,
             )
-        say(f"reference {name} ({path}): each micro-batch looks up its keys")
+        say(f"reference {path}: by key, each micro-batch looks up its own keys of {name}")
         self.keyed[name] = found
