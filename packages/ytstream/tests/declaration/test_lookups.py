@@ -37,6 +37,8 @@ class Remembered:
             "auctions": resolved("", AUCTIONS),
             "titles": resolved("", TITLES),
             "ids": resolved("", BAD_KEY),
+            "codes": resolved("", [Column("code", "string", key=True)]),
+            "times": resolved("", [Column("at", "datetime", key=True)]),
         }
     )
     calls: list[Lookup] = field(default_factory=list)
@@ -85,11 +87,13 @@ def test_the_whole_key_is_named_in_its_order() -> None:
 @pytest.mark.parametrize(
     ("rows", "given", "named", "said"),
     [
-        (_rows(auction=LONG), ("sellers", "auction"), {}, "has auctions, ids, titles"),
+        (_rows(auction=LONG), ("sellers", "auction"), {}, "has auctions, codes, ids, times"),
         (_rows(wiki=TEXT, title=TEXT), ("titles", ["wiki", "title"]), {}, "give the whole key"),
         (_rows(bid=LONG), ("auctions", "bid"), {}, "'bid' is not a key column (auction)"),
         (_rows(bid=LONG), ("auctions", "auction"), {}, "have no column 'auction' (they have bid)"),
-        (_rows(auction=TEXT), ("auctions", "auction"), {}, 'cast it, .cast("long")'),
+        (_rows(a=TEXT), ("auctions", {"auction": "a"}), {}, 'F.expr("try_cast(`a` AS LONG)")'),
+        (_rows(code=LONG), ("codes", "code"), {}, 'F.expr("try_cast(`code` AS STRING)")'),
+        (_rows(at=LONG), ("times", "at"), {}, "Spark casts nothing to it"),
         (_rows(id=TEXT), ("ids", "id"), {}, "a key of type uuid cannot be looked up"),
         (_rows(auction=LONG, Seller=LONG), ("auctions", "auction"), {}, "'seller' already"),
         (_rows(auction=LONG), ("auctions", "auction"), {"found": "Auction"}, "'Auction' already"),

@@ -318,9 +318,14 @@ def test_wide_rows_and_many_keys_are_bounded(
 
 
 @pytest.mark.thorough
-def test_the_size_of_the_table_chooses(
-    references: JobReferences, spark: SparkSession, cluster: Running
+def test_the_size_of_the_table_chooses_and_the_log_says_so(
+    references: JobReferences,
+    spark: SparkSession,
+    cluster: Running,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level("INFO", logger="job")
+    path = references.context.settings.references["auctions"]
     rows = spark.range(10).toDF("auction")
     context = replace(references.context, job=replace(references.context.job, reference_rows=899))
     for most, way in ((899, "keys"), (900, "table")):
@@ -329,6 +334,8 @@ def test_the_size_of_the_table_chooses(
         with available(known):
             assert lookup(rows, "auctions", "auction").filter("seller = auction * 10").count() == 10
         assert [*known.used()] == [("auctions", way)]
+    assert f"reference {path}: by key, each micro-batch looks up its own keys" in caplog.text
+    assert f"reference {path}: read whole, 900 rows" in caplog.text
     known = JobReferences(spark, context)
     with available(known):
         said = refusal(lambda: lookup(rows, "auctions", "auction", by="table"))

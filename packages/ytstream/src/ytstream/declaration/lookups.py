@@ -182,7 +182,7 @@ def _of_key(rows: DataFrame, known: Sequence[Column], pairs: Mapping[str, str]) 
         elif rows.columns.count(column) != 1:
             count = "several columns" if column in types else "no column"
             yield f"on: the rows have {count} {column!r} (they have {', '.join(rows.columns)})"
-        elif problem := unlike_key(key[name], types[column]):
+        elif problem := unlike_key(key[name], column, types[column]):
             yield f"on: column {column}: {problem}"
     if len({*pairs.values()}) < len(pairs):
         yield "on: one column of the rows is named twice"

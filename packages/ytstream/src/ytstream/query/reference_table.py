@@ -123,7 +123,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Return at most so many rows of a dynamic or a static table."""
     if client.get(f"{path}/@dynamic"):
-        # Brackets around a name end at the first one that it has too many (YTsaurus, lexer.rl6).
+        # A name in brackets cannot have an unpaired one in it (YTsaurus, query/base/lexer.rl6).
         is_plain = not {*"[]"} & {*"".join(names)}
         wanted = ", ".join(f"[{name}]" for name in names) if is_plain else "*"
         query = f"{wanted} from [{path}] limit {most}"

@@ -5,6 +5,7 @@ How SPYT reads a column is in ytstream_tools/testing/type_conversion.py, for sam
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -98,15 +99,22 @@ def _kinds(type_: Any, depth: int = 0) -> Iterator[tuple[int, str]]:
         yield from _kinds(part, depth + (kind != "optional"))
 
 
-def unlike_key(key: Column, data_type: DataType) -> str | None:
-    """Return why a column of that Spark type cannot hold values of a key; None when it can."""
+def unlike_key(key: Column, name: str, data_type: DataType) -> str | None:
+    """Return why the column ``name`` of that Spark type cannot hold values of a key.
+
+    None when it can. A cast would end the job on a value that does not fit: try_cast gives null,
+    which matches nothing.
+    """
     fitting = () if type_name(key.type) in _NO_KEYS else _WRITABLE.get(type_name(key.type), ())
     if data_type.typeName() in fitting:
         return None
     if not fitting:
         return f"a key of type {spelled(key.type)} cannot be looked up"
-    castable = [name for name in fitting if name in _CASTABLE]
-    remedy = f'cast it, .cast("{castable[-1]}")' if castable else "give it that type"
+    castable = [kind for kind in fitting if kind in _CASTABLE and kind != "binary"]
+    remedy = "Spark casts nothing to it, so take a column of a queue that has this type"
+    if castable:
+        quoted = json.dumps(f"try_cast(`{name}` AS {castable[-1].upper()})", ensure_ascii=False)
+        remedy = f"use F.expr({quoted}), which is null for a value that does not fit"
     return (
         f"it is Spark's {data_type.simpleString()}, the key column {key.name} is "
         f"{spelled(key.type)}: {remedy}"
