@@ -30,6 +30,7 @@ from ..schema.table_schema import (
     functions_of,
     split_by_position,
     table_schema,
+    unlike,
 )
 from ..sealing import completeness
 from ..settings.job_settings import Settings, late_rows_of, one_tablet_of
@@ -397,19 +398,23 @@ def _inspect(
     elif found["path"] != wanted.path:
         remedy = "name that path in the configuration: SPYT goes by the text of paths"
         yield Discrepancy(label, f"is a link to {found['path']}", remedy)
-    elif found.get(attribute) != value and not _is_static_reference(wanted, found):
+    elif _is_static_reference(wanted, found):
+        remedy = "correct REFERENCE in tables.py, or the table"
+        for line in unlike(wanted.columns, found["schema"]):
+            yield Discrepancy(label, line, remedy)
+    elif found.get(attribute) != value:
         yield Discrepancy(label, f"is not a {kind}", "correct it in the configuration")
     elif wanted.type != "map_node":
         if wanted.columns:
             yield from _differences(label, TableSchema.from_yson_type(found["schema"]), wanted)
         if found.get("atomicity") == "none" and wanted.name not in _READ_ONLY:
             yield _not_atomic(label, wanted.path)
-        if wanted.is_mounted and not _is_static_reference(wanted, found):
+        if wanted.is_mounted:
             yield from _mounted(client, label, found["tablet_state"], wanted)
 
 
 def _is_static_reference(wanted: DeclaredObject, found: Mapping[str, Any]) -> bool:
-    """Return whether it is a static table that is read whole, which nobody mounts."""
+    """Return whether it is a static table that is read whole: nobody sorts or mounts it."""
     is_static = found.get("type") == "table" and not found.get("dynamic")
     return wanted.name == "reference" and is_static
 
