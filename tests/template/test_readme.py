@@ -172,7 +172,8 @@ def test_every_file_they_name_exists(project: Path) -> None:
     # Pages of the runtime are in the template.
     pages = {"docs/runtime/ledger.md", "docs/runtime/snapshots.md"}
     assert all((ROOT / "docs/runtime" / Path(name).name).is_file() for name in pages)
-    of_the_template = {f"docs/{n}.md" for n in ("archives", "cluster", "deploy", "upgrading")}
+    names = ("archives", "cluster", "deploy", "lookup", "upgrading")
+    of_the_template = {f"docs/{name}.md" for name in names}
     assert all((ROOT / name).is_file() for name in of_the_template)
     pages |= of_the_template
     pages |= {"config/staging.toml", "config/laptop.toml"}  # an owner may add them
