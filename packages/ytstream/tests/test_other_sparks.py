@@ -59,7 +59,7 @@ MORE = (
     "ytstream/tests/spark/test_local_checkpoint.py::test_a_batch_asks_nothing_of_its_folder_on_cypress",
     "ytstream/tests/outputs/test_tablet_overflow.py::test_each_output_that_is_too_small_is_named",
     "ytstream/tests/cluster/test_mounting.py::test_a_running_job_outlives_the_unmount_of_a_table[transactional-output]",
-    "ytstream/tests/faults/test_remounts.py::test_a_table_is_remounted_between_the_writes_and_the_commit[transactional-output-reshard]",
+    "ytstream/tests/faults/test_remounts.py::test_a_table_is_remounted_between_the_writes_and_the_commit[transactional-output-reshard-own]",
     "ytstream/tests/spark/test_jvm_process.py::test_a_process_ends_with_its_own_code_whatever_spark_does[spark-submit]",
     "ytstream/tests/rejected/test_limit.py::test_rows_three_hours_ahead_are_rejected_and_end_the_job[transactional-window-2]",
     "ytstream/tests/rejected/test_limit.py::test_late_rows_are_in_the_ledger_and_end_the_job[at_least_once-deduplicate]",
