@@ -775,8 +775,8 @@ LOOKUPS: Sequence[Mutant] = (
         "a batch uses a table that was built after it had begun",
         _of(
             f"{_JVM}/Moments.java",
-            "if (earliest(found) > timestamp) {",
-            "if (timestamp < 0) {",
+            "if (earliest(found, spec) > timestamp) return",
+            "if (timestamp < 0) return",
         ),
         _LOOKED_UP,
     ),
