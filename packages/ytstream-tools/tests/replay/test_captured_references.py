@@ -7,30 +7,20 @@ from typing import Any
 
 import pytest
 
-from tests.support.helpers import ContextOf, refusal
+from tests.support.helpers import refusal
 from ytstream import Column
-from ytstream.cluster.built_reference import MARK, mark
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import LookedUp
-from ytstream.provisioning import job_objects
 from ytstream_tools.replay import captured_references
 
-AUCTIONS = [Column("auction", "int64", key=True), Column("seller", "int64")]
 ROWS: list[dict[str, Any]] = [{"auction": n % 3, "bidder": n} for n in range(6)] + [{"auction": 99}]
 
 
 @pytest.fixture
-def context(context_of: ContextOf, root: str) -> JobContext:
+def context(looking_up: JobContext) -> JobContext:
     """A job with a reference of ten auctions."""
-    made = context_of("transactional")
-    job = replace(made.job, references={"auctions": AUCTIONS})
-    settings = replace(made.settings, references={"auctions": f"{root}/auctions"})
-    context = replace(made, job=job, settings=settings)
-    job_objects.provision(context)
-    # A table without a mark has its rows from the second after its creation on.
-    context.client.set(f"{root}/auctions/@{MARK}", mark(2, "//static", ("auction",)))
-    _write(context, 1)
-    return context
+    _write(looking_up, 1)
+    return looking_up
 
 
 def _write(context: JobContext, seller: int) -> None:
@@ -62,7 +52,7 @@ def test_of_a_large_reference_come_the_keys_of_the_rows(context: JobContext) -> 
     at = _now(context)
     _write(context, 2)
     assert _sellers(small, at, []) == dict.fromkeys(range(3), 1)
-    columns = [Column("id", "int64", key=True), AUCTIONS[1]]
+    columns = [Column("id", "int64", key=True), Column("seller", "int64")]
     other = replace(small, job=replace(small.job, references={"auctions": columns}))
     schema = [{"name": "id", "type": "int64", "sort_order": "ascending"},
               {"name": "seller", "type": "int64"}]  # fmt: skip

@@ -7,29 +7,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.helpers import ContextOf
 from tests.support.status_steps import head_of_batch, write_rows
-from ytstream import Column
-from ytstream.cluster.built_reference import MARK, mark
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, LookedUp, batch_row, head_row, microseconds
-from ytstream.provisioning import job_objects
 from ytstream_tools.replay import replayed_moments
 
-AUCTIONS = [Column("auction", "int64", key=True), Column("seller", "int64")]
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def context(context_of: ContextOf, root: str) -> JobContext:
+def context(looking_up: JobContext) -> JobContext:
     """A job with a reference."""
-    made = context_of("transactional")
-    job = replace(made.job, references={"auctions": AUCTIONS})
-    settings = replace(made.settings, references={"auctions": f"{root}/auctions"})
-    context = replace(made, job=job, settings=settings)
-    job_objects.provision(context)
-    context.client.set(f"{root}/auctions/@{MARK}", mark(2, "//static", ("auction",)))
-    return context
+    return looking_up
 
 
 def _batches(context: JobContext, *looked_up: LookedUp) -> None:

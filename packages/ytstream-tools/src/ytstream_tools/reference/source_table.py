@@ -12,7 +12,7 @@ from yt.wrapper.schema import TableSchema
 from ytstream.cluster.client import Client, facts
 from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
-from ytstream.schema.columns import is_comparable, spelled, type_name
+from ytstream.schema.columns import Column, is_comparable, resolved, spelled, type_name
 
 _MOST_KEYS = 32
 """The most key columns of a dynamic table (YTsaurus, "Sorted dynamic tables")."""
@@ -129,10 +129,12 @@ def _of_key(schema: Any, key: Sequence[str]) -> Iterator[str]:
 
 
 def _undeclared(names: Sequence[str]) -> Iterator[str]:
-    """Yield the columns that `ytstream.schema.columns.resolved` does not take."""
+    """Yield the columns that tables.py does not take."""
     for position, name in enumerate(names):
-        before = {other.lower() for other in names[:position]}
-        if {*".`"} & {*name} or name.startswith(("$", "@")) or name.lower() in before:
+        same = [other for other in names[:position] if other.lower() == name.lower()]
+        try:
+            resolved("REFERENCES", [Column(one, "int64") for one in (*same, name)])
+        except JobError:
             yield name
 
 

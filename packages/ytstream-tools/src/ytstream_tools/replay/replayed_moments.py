@@ -1,4 +1,4 @@
-"""As of which moment `replay-rejected` looks up references: that of the batch that rejected a row.
+"""The moment of `replay-rejected` for references: that of the batch that rejected a row.
 
 A rejected row has the time at which its batch was at work, and the batch's row in the ledger names
 the tables and the moment of its lookups. Where a table is not sure to have its rows of that moment

@@ -32,7 +32,7 @@ _WRAPPED = re.compile(r"^.*(?:\(TID \d+\) \([^)]*\): |terminated with exception:
 """What Spark puts before an exception that it has only as text: of a task on another machine
 (TaskSetManager, handleFailedTask), of a query (StreamingQueryException)."""
 _LOOKUP = re.compile(r"RuntimeException: (cannot look up .*)")
-"""Of the job's own connector: which lookup of which reference has failed (Call.java)."""
+"""The job's own connector names the lookup that has failed, and its reference (Call.java)."""
 _CLASS = re.compile(r"^((?:\w+\.)+[\w$]+)(?:: |$)")
 _ANSWER = "; full error: {"
 """'message' <== 'inner message' <== ...; full error: {...} (SPYT's client, YTsaurusError)."""
