@@ -11,6 +11,7 @@ from yt import yson
 
 from minicluster.core.errors import YtError
 from minicluster.rows import bulk, wire
+from minicluster.rows.aggregates import without_flag
 from minicluster.rows.from_wire import (
     DELETE,
     UPDATE,
@@ -170,6 +171,36 @@ def test_rows_that_name_their_tablets_are_read_at_one_look_as_one_by_one() -> No
     wrong = wire.extended(rows[0], wire.encode_value(width, wire.UINT64, 1), 1)
     with pytest.raises(YtError, match="tablet_index"):
         reader.rowset(wire.join([named[0], wrong]), [WRITE] * 2)
+
+
+ADDED: list[dict[str, Any]] = [
+    {"name": "k", "type": "int64", "sort_order": "ascending"},
+    {"name": "n", "type": "int64", "aggregate": "sum"},
+    {"name": "most", "type": "double", "aggregate": "max"},
+    {"name": "plain", "type": "uint64"},
+]
+
+
+def test_numbers_to_be_added_are_read_alike_at_one_look_and_one_by_one() -> None:
+    of = schema_of(ADDED)
+    flags = [wire.AGGREGATE if "aggregate" in column else 0 for column in ADDED]
+    numbers = [(wire.INT64, -5), (wire.INT64, -1), (wire.DOUBLE, 0.5), (wire.UINT64, 1 << 63)]
+    pieces = [
+        wire.encode_value(index, *value, flag)
+        for index, (value, flag) in enumerate(zip(numbers, flags, strict=True))
+    ]
+    usual = wire.from_chunks(pieces)
+    null = wire.from_chunks([*pieces[:3], wire.encode_value(3, wire.NULL, None)])
+    reader = RowReader(of, [column["name"] for column in ADDED], "//t")
+    expected = (UPDATE, None, dict(enumerate(pieces)))
+    assert modifications(reader, wire.join([usual, usual]), [WRITE] * 2) == [expected] * 2
+    mixed = modifications(reader, wire.join([usual, null, usual]), [WRITE] * 3)
+    assert mixed[::2] == [expected] * 2
+    assert [kind for kind, _, _ in mixed] == [UPDATE] * 3
+    whole = wire.from_chunks([without_flag(piece) for piece in pieces])
+    assert modifications(reader, wire.join([whole]), [WRITE]) == [(WRITE, None, whole)]
+    assert of.pieces_of(whole) == wire.chunks(whole)
+    assert of.pieces_of(null) == wire.chunks(null)
 
 
 def test_a_damaged_rowset_is_refused_whatever_came_before_the_damage() -> None:

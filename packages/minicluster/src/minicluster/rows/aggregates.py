@@ -8,7 +8,6 @@ TSimpleAggregateCodegen); ytlib/table_client/row_merger.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from . import wire
 
@@ -25,6 +24,9 @@ TYPES: Mapping[str, frozenset[int]] = {
 }
 """The wire types that each function takes (functions_builtin_registry.cpp)."""
 
+Fold = Callable[[bytes, bytes], bytes]
+"""What makes one encoded value of two that are not null."""
+
 
 def flagged(piece: bytes) -> bool:
     """Return whether an encoded value is to be aggregated."""
@@ -39,35 +41,44 @@ def without_flag(piece: bytes) -> bytes:
     return piece[:3] + bytes([piece[3] & ~wire.AGGREGATE]) + piece[4:]
 
 
-def added(function: str, old: bytes | None, new: bytes) -> bytes:
+def added(fold: Fold, old: bytes, new: bytes) -> bytes:
     """Return the encoded value after `new`, which has the flag, has followed `old`.
 
-    Without an old value it is the new one. It has the flag if both have.
+    It has the flag if both have.
     """
-    if old is None:
-        return new
-    (column, kind, before), (_, other, value) = map(_decoded, (old, new))
-    if other == wire.NULL:
+    if new[2] == wire.NULL:
         return old
-    if kind == wire.NULL:
-        return new if flagged(old) else without_flag(new)
-    folded = _FOLDS[function](before, value)
-    return wire.encode_value(column, kind, _wrapped(kind, folded), old[3])
+    if old[2] == wire.NULL:
+        return _instead(old, new)
+    return fold(old, new)
 
 
-def _decoded(piece: bytes) -> tuple[int, int, wire.Value]:
-    return wire.values(wire.from_chunks([piece]))[0]
+def _sum(old: bytes, new: bytes) -> bytes:
+    if old[2] == wire.DOUBLE:
+        return old[:8] + wire.DOUBLES.pack(wire.decoded(old) + wire.decoded(new))
+    # Of a signed number, too: 64 bits of two's complement wrap alike.
+    unsigned = int.from_bytes(old[8:], "little") + int.from_bytes(new[8:], "little")
+    return old[:8] + (unsigned & _64_BITS).to_bytes(8, "little")
 
 
-_FOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "sum": lambda old, new: old + new,
-    "min": min,
-    "max": max,
+def _min(old: bytes, new: bytes) -> bytes:
+    return _instead(old, new) if wire.decoded(new) < wire.decoded(old) else old
+
+
+def _max(old: bytes, new: bytes) -> bytes:
+    return _instead(old, new) if wire.decoded(new) > wire.decoded(old) else old
+
+
+def _instead(old: bytes, new: bytes) -> bytes:
+    """Return the new value; it has the flag if both have it."""
+    return new if flagged(old) else without_flag(new)
+
+
+_64_BITS = (1 << 64) - 1
+
+FOLDS: Mapping[str, Fold] = {
+    "sum": _sum,
+    "min": _min,
+    "max": _max,
     "first": lambda old, _: old,
 }
-
-
-def _wrapped(kind: int, value: Any) -> Any:
-    if kind == wire.INT64:
-        return (value + (1 << 63)) % (1 << 64) - (1 << 63)
-    return value % (1 << 64) if kind == wire.UINT64 else value

@@ -14,6 +14,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
+from struct import Struct
 from typing import NamedTuple
 
 from . import wire
@@ -146,21 +147,37 @@ def integer_keys(data: bytes, columns: Sequence[Expected]) -> Iterator[tuple[int
 
     None if it has other rows.
     """
+    kinds = [column.plain >> 16 for column in columns]
+    if any(column.bounds for column in columns) or not _CODES.keys() >= {*kinds}:
+        return None
     words = wire.words_of(data)
-    count, width = wire.row_count(words), 1 + 2 * len(columns)
-
-    def all_are(place: int, word: int) -> bool:
-        return words[place::width] == array("Q", [word]) * count
-
-    if len(words) != 1 + count * width or not all_are(1, len(columns)):
+    if not _are_numbers(words, [column.plain for column in columns]):
         return None
     parts: list[Iterator[int]] = []
-    for place, column in enumerate(columns):
-        kind = column.plain >> 16
-        if column.bounds or kind not in _CODES or not all_are(2 + 2 * place, column.plain):
-            return None
-        parts += repeat(kind), iter(array(_CODES[kind], words[3 + 2 * place :: width].tobytes()))
+    for place, kind in enumerate(kinds):
+        numbers = words[3 + 2 * place :: 1 + 2 * len(columns)]
+        parts += repeat(kind), iter(array(_CODES[kind], numbers.tobytes()))
     return zip(*parts, strict=False)
+
+
+def number_pieces(data: bytes, headers: Sequence[int]) -> Iterator[tuple[bytes, ...]] | None:
+    """Return the encoded values, by row, of a rowset whose rows are numbers with these headers.
+
+    None if it has other rows.
+    """
+    if not _are_numbers(wire.words_of(data), headers):
+        return None
+    return Struct("<8x" + "16s" * len(headers)).iter_unpack(memoryview(data)[8:])
+
+
+def _are_numbers(words: array[int], headers: Sequence[int]) -> bool:
+    """Return whether all rows of a rowset are numbers with these headers, and not null."""
+    count, width = wire.row_count(words), 1 + 2 * len(headers)
+    expected = (len(headers), *(word for header in headers for word in (header, None)))
+    return len(words) == 1 + count * width and all(
+        word is None or words[1 + place :: width] == array("Q", [word]) * count
+        for place, word in enumerate(expected)
+    )
 
 
 def _compiled(pieces: Iterator[bytes]) -> re.Pattern[bytes]:

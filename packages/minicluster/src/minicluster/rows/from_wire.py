@@ -16,7 +16,7 @@ from yt import yson
 from ..core.errors import YtError, generic, not_supported
 from . import wire
 from .aggregates import flagged, without_flag
-from .bulk import ByTablet, Expected, Narrowing, UsualRows, integer_keys
+from .bulk import ByTablet, Expected, Narrowing, UsualRows, integer_keys, number_pieces
 from .computed import filled
 from .schema import SYSTEM_COLUMNS, TableSchema, check_value, violation
 
@@ -83,6 +83,7 @@ class RowReader:
         self._fast = self._expectations(self._stored)
         self._usual = UsualRows(self._fast or [])
         self._spread = UsualRows(self._with_tablets() or [], named=True)
+        self._added = self._of_added_numbers()
         self._key_columns = self._expectations(range(schema.key_count)) or []
         self._keys = UsualRows(self._key_columns)
         self._key_of = key_reader(schema)
@@ -93,6 +94,18 @@ class RowReader:
         if not self._mapping[:count] == [*indexes] == [*range(count)]:
             return None
         return expectations(self.schema, indexes)
+
+    def _of_added_numbers(self) -> list[int]:
+        """Return the headers of a row that is numbers alone, some of them aggregated; else none."""
+        columns = self.schema.columns
+        if not self._fast or not any(column.aggregate for column in columns):
+            return []
+        if not all(column.fixed and not column.bounds for column in self._fast):
+            return []
+        return [
+            expected.plain | (wire.AGGREGATE << 24 if column.aggregate else 0)
+            for expected, column in zip(self._fast, columns, strict=True)
+        ]
 
     def _with_tablets(self) -> list[Expected] | None:
         """Return what rows are that a table without a key stores, and their tablet's index."""
@@ -114,6 +127,8 @@ class RowReader:
         count = wire.row_count(words)
         if count != len(kinds):
             raise wire.malformed(f"{count} rows and {len(kinds)} modification types")
+        if self._added and writes and (found := number_pieces(data, self._added)) is not None:
+            return {}, [(UPDATE, None, dict(enumerate(pieces))) for pieces in found]
         if self._spread and writes:
             named, position = self._at_one_look(data, 1, count)
             return {}, named + self._modifications(data, words, kinds[len(named) :], position, 1)

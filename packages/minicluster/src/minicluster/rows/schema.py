@@ -8,7 +8,7 @@ unversioned_row.cpp, name_table.cpp, schema.cpp).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from yt import yson
 
 from ..core.errors import YtError, around, not_supported
 from . import aggregates, types, wire
+from .aggregates import Fold
 from .computed import Computed, compiled
 from .rowset import RowsetColumn
 from .types import MAX_NAME_LENGTH, SCALARS, V3_NAMES, LogicalType, ScalarType
@@ -277,7 +278,23 @@ class TableSchema:
         """
         return replace(self, unique_keys=True) if self.sorted else self
 
-    @property
+    @cached_property
+    def folds(self) -> list[tuple[int, Fold]]:
+        """The aggregating columns by index, and what adds a value of each to the one before."""
+        return [
+            (index, aggregates.FOLDS[column.aggregate])
+            for index, column in enumerate(self.columns)
+            if column.aggregate is not None
+        ]
+
+    @cached_property
+    def pieces_of(self) -> Callable[[bytes], dict[int, bytes]]:
+        """What gives the encoded values of a stored row by column."""
+        if all(column.wire_type in wire.FIXED for column in self.columns):
+            return wire.chunks_of_numbers(len(self.columns))
+        return wire.chunks
+
+    @cached_property
     def key_count(self) -> int:
         """Number of leading key columns."""
         for index, column in enumerate(self.columns):

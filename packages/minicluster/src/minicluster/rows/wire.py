@@ -52,10 +52,11 @@ MAX_VALUE_LENGTH = 16 << 20
 
 _WORD = Struct("<Q")
 _HEADER = Struct("<HBBI")
+DOUBLES = Struct("<d")
 _NUMBER = {
     INT64: Struct("<q"),
     UINT64: Struct("<Q"),
-    DOUBLE: Struct("<d"),
+    DOUBLE: DOUBLES,
     BOOLEAN: Struct("<Q"),
 }
 MISSING_ROW = 0xFFFF_FFFF_FFFF_FFFF
@@ -190,6 +191,14 @@ def values(row: bytes, limit: int = MAX_VALUES_PER_ROW) -> list[tuple[int, int, 
     return result
 
 
+def decoded(piece: bytes) -> Any:
+    """Return the Python value of one encoded value that is not null; a boolean is a number."""
+    kind = piece[2]
+    if kind in FIXED:
+        return _NUMBER[kind].unpack_from(piece, 8)[0]
+    return piece[8 : 8 + int.from_bytes(piece[4:8], "little")]
+
+
 def chunks(row: bytes) -> dict[int, bytes]:
     """Return the encoded values of a row, header and all, by column id."""
     words = words_of(row)
@@ -202,6 +211,17 @@ def chunks(row: bytes) -> dict[int, bytes]:
         result[header & 0xFFFF] = row[position << 3 : position + size << 3]
         position += size
     return result
+
+
+def chunks_of_numbers(count: int) -> Callable[[bytes], dict[int, bytes]]:
+    """Return `chunks` for rows of so many numbers, in the order of their ids; they may be null."""
+    layout = Struct("<8x" + "16s" * count)
+
+    def numbers(row: bytes) -> dict[int, bytes]:
+        # Nulls make a row shorter.
+        return dict(enumerate(layout.unpack(row))) if len(row) == layout.size else chunks(row)
+
+    return numbers
 
 
 def from_chunks(pieces: Sequence[bytes]) -> bytes:

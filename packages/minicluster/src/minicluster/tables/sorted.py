@@ -7,7 +7,7 @@ list first.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from ..core.errors import generic
 from ..rows.from_wire import Key, Update
@@ -35,14 +35,15 @@ at one version only.
 
 
 def stamps_after(
-    version: Version | None, written: Container[int], columns: int, timestamp: int
+    version: Version | None, written: Collection[int], columns: int, timestamp: int
 ) -> Stamps | None:
     """Return the stamps of a row of so many columns after a write of some of them."""
+    if len(written) == columns:
+        return None
     before, row, stamps, _ = version or (0, None, None, None)
     if stamps is None:
         stamps = (before if row is not None else 0,) * columns
-    after = tuple(timestamp if i in written else stamp for i, stamp in enumerate(stamps))
-    return None if min(after) == timestamp else after
+    return tuple(timestamp if i in written else stamp for i, stamp in enumerate(stamps))
 
 
 class SortedData:

@@ -70,7 +70,7 @@ class Table:
         return {**vars(self), "_readers": {}, "_narrowings": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make readers new_process: one that was saved by an older version cannot read."""
+        """Make new readers: one that was saved by an older version cannot read."""
         vars(self).update(state, _readers={}, _narrowings={})
 
     @property

@@ -360,7 +360,8 @@ def _apply(buffered: Buffered, timestamp: int, versions: int) -> None:
             last = table.data.last(key)
             stamps = stamps_after(last, change, len(table.schema.columns), timestamp)
             given = {index: piece for index, piece in change.items() if flagged(piece)} or None
-            change = merged(table.schema, wire.chunks(last[1]) if last and last[1] else {}, change)
+            old = table.schema.pieces_of(last[1]) if last and last[1] else {}
+            change = merged(table.schema, old, change)
         table.data.put(key, change, timestamp, versions, stamps, given)
 
 
@@ -387,14 +388,15 @@ def together(schema: TableSchema, old: Update, change: Update) -> Update:
     Source: ytlib/table_client/row_merger.cpp, TUnversionedRowMerger.
     """
     result = old | change
-    for index, piece in change.items():
-        if flagged(piece):
-            function = schema.columns[index].aggregate or ""
-            result[index] = aggregates.added(function, old.get(index), piece)
+    for index, fold in schema.folds:
+        if index in old and index in change and flagged(change[index]):
+            result[index] = aggregates.added(fold, old[index], change[index])
     return result
 
 
 def _require_columns(schema: TableSchema, pieces: Update) -> None:
+    if len(pieces) == len(schema.columns):
+        return
     for index, column in enumerate(schema.columns):
         if column.required and index not in pieces:
             raise violation(f'Missing required column "{column.name}" in table schema')
@@ -406,18 +408,18 @@ def changes(
     """Return the changes by key that rows of a sorted table, which are written whole, and after
     them modifications make on top of `buffered`."""
     schema = buffered.table.schema
-    key_of = key_reader(schema)
+    key_of, keys = key_reader(schema), range(schema.key_count)
     fresh: dict[Key, Change] = dict(zip(map(key_of, rows), rows, strict=True))
     for kind, _, given in modifications:
         if not isinstance(given, dict):
             fresh[key_of(given)] = None if kind == DELETE else given
             continue
-        key = key_of(wire.from_chunks([given[index] for index in range(schema.key_count)]))
+        key = key_of(wire.from_chunks([given[index] for index in keys]))
         before = fresh.get(key, buffered.changed.get(key, {}))
         if isinstance(before, dict):
-            fresh[key] = together(schema, before, given)
+            fresh[key] = together(schema, before, given) if before else given
             continue
         if before is None:
             _require_columns(schema, given)
-        fresh[key] = merged(schema, wire.chunks(before) if before else {}, given)
+        fresh[key] = merged(schema, schema.pieces_of(before) if before else {}, given)
     return fresh
