@@ -23,7 +23,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import generation, measure, memory, million, page, rows, screen, starts, stored
+from bench import (
+    arrivals,
+    generation,
+    measure,
+    memory,
+    million,
+    page,
+    rows,
+    screen,
+    starts,
+    stored,
+)
 from bench.cases import CASES, CURVES, EIGHT, FULL, STARTS, TINY, TOGETHER, Case, Size
 
 ALONE: dict[str, Callable[[], Iterable[Table]]] = {
@@ -35,6 +46,7 @@ ALONE: dict[str, Callable[[], Iterable[Table]]] = {
     "list": screen.offered,
 }
 """Names that store nothing."""
+ARRIVALS = {arrivals.BACKLOG: arrivals.backlog, arrivals.LATENCY: arrivals.latency}
 PAGE = "page"
 
 
@@ -53,6 +65,11 @@ class Bench:
             yield from screen.of_curve(name, [self._case(case) for case in CURVES[name][1]])
         elif name in STARTS:
             yield from screen.of_starts(self._starts(name))
+        elif name in ARRIVALS:
+            measured = ARRIVALS[name]
+            yield screen.of_arrivals(
+                name, self._stored(name, lambda: measured(self._size, self._say(name)))
+            )
         else:
             for one in TOGETHER.get(name, (name,)):
                 yield from screen.of_case(self._case(CASES[one]))
@@ -95,7 +112,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--again", action="store_true", help="measure what is stored as well")
     parser.add_argument("--tiny", action="store_true", help="few rows: to see that all works")
     given = parser.parse_args(words)
-    known = [*CASES, *STARTS, *CURVES, *ALONE, PAGE]
+    known = [*CASES, *STARTS, *ARRIVALS, *CURVES, *ALONE, PAGE]
     if unknown := [name for name in given.names if name not in known]:
         print(f"no benchmark {unknown[0]}; there are: {', '.join(known)}", file=sys.stderr)
         return 2

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
-from bench import page_prose, page_tables, plots, stored
+from bench import arrivals, page_prose, page_tables, plots, stored
 from bench.cases import CASES, CURVES, EIGHT, JOB, LISTING, NOOP, STARTS, TITLES, WAYS
 from bench.figures import OWN, PARTS, rates, ways
 from bench.page_tables import Stored
@@ -34,7 +34,8 @@ def write(folder: Path, beside: Path | None = None) -> str:
 
 def made(folder: Path) -> tuple[str, Mapping[str, str]]:
     """Return the page, and its plots by file name, from the results in ``folder``."""
-    names = [*CASES, *(case.name for _, cases in CURVES.values() for case in cases), *STARTS]
+    names = [*CASES, *(case.name for _, cases in CURVES.values() for case in cases)]
+    names += [*STARTS, *arrivals.TITLES]
     found = {name: one for name in names if (one := stored.read(folder, name)) is not None}
     pictures = dict(_pictures(found))
     return "\n".join(_page(found, pictures)).rstrip() + "\n", pictures
@@ -79,6 +80,14 @@ def _page(found: Stored, pictures: Mapping[str, str]) -> Iterator[str]:
         yield from _section("Lookups by key")
         yield page_prose.LOOKUPS
         yield from page_tables.looked_up(looked_up)
+    if any(name in found for name in arrivals.TITLES):
+        yield from _section("Backlog and latency")
+        yield page_prose.ARRIVALS
+        for name, what in arrivals.TITLES.items():
+            if name in found:
+                yield f"{what.capitalize()}:"
+                yield ""
+                yield from page_tables.table(*arrivals.lines(name, found[name]))
     if starts is not None:
         yield from _section("Starts")
         yield page_prose.STARTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bench.arrivals import SHORTEST_TRIGGER, WARM_BATCHES
 from bench.sources import SPYT_PAGE
 
 LIMITS = """\
@@ -61,6 +62,12 @@ equally likely, and `reference_cache_mb` is 0. In the case with the cache, keys 
 distribution, and `reference_cache_mb` has its default. A request asks for up to 2,000 keys. The
 minicluster keeps its rows in huge pages here. In small ones, half of a lookup is the time in which
 the processor finds Python's objects, so it would measure the stand-in.
+"""
+ARRIVALS = f"""\
+A generated `map` with the values of `config/production.toml`, four tablets, on two cores with the
+minicluster. The first {WARM_BATCHES} batches and the last one do not count. For the latency,
+`trigger_seconds` is {SHORTEST_TRIGGER}, the least that it can be. A row has arrived when its
+producer's request is answered. It is visible when the micro-batch that has it is committed.
 """
 STARTS = """\
 A generated project, started as you would start it, with rows waiting. The time ends with the

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from bench import state
+from bench import arrivals, state
 from bench.cases import CASES, CURVES, EIGHT, JOB, STARTS, WAYS, Case
 from bench.figures import PARTS, Spread, Way, busy, goals, own, rates, relative_to, ways
 from bench.request_kinds import MASTER, TABLETS
@@ -23,6 +23,8 @@ def offered() -> Iterator[Table]:
         table.add_row(name, case.title.replace("`", ""), EIGHT.get(name, ""))
     for name, (guarantee, kind) in STARTS.items():
         what = f"{guarantee} {kind}: {', '.join(KINDS.values())}"
+        table.add_row(name, what, EIGHT.get(name, ""))
+    for name, what in arrivals.TITLES.items():
         table.add_row(name, what, EIGHT.get(name, ""))
     for name, (what, cases) in CURVES.items():
         table.add_row(name, f"{what}: {', '.join(case.name.split('-')[-1] for case in cases)}", "")
@@ -108,6 +110,15 @@ def of_starts(found: Mapping[str, Any]) -> Iterator[Table]:
 
 def _median(found: Mapping[str, Any], kind: str, part: str) -> float:
     return float(median(parts[part] for parts in found["starts"][kind]))
+
+
+def of_arrivals(name: str, found: Mapping[str, Any]) -> Table:
+    """Return what a job has done while rows arrived."""
+    head, *rows = arrivals.lines(name, found)
+    table = Table(*head, title=arrivals.TITLES[name])
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def of_curve(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
