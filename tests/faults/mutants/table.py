@@ -686,7 +686,7 @@ _ORDER = f"{_MERGE}::test_the_newest_rows_stay_in_whatever_order_they_come"
 MERGES: Sequence[Mutant] = (
     _mutant(
         "an older row replaces a newer one",
-        _of(_MERGED, "is_new = ~F.col(_OLD) | (mine > old)", "is_new = F.lit(True)"),
+        _of(_MERGED, '    is_alive = "true"\n', '    is_new = is_alive = "true"\n'),
         _ORDER,
     ),
     _mutant(
@@ -694,13 +694,13 @@ MERGES: Sequence[Mutant] = (
         [
             _of(
                 _MERGED,
-                "ranked = [by.alias(_BY), flag.alias(_IS_DELETE)]",
-                "ranked = [by.alias(_BY)]",
+                "ranked = [(_BY, by), (_IS_DELETE, flag)]",
+                "ranked = [(_BY, by)]",
             ),
             _of(
                 _MERGED,
-                "return F.struct(*ranked)",
-                "return F.struct(*ranked, flag.alias(_IS_DELETE))",
+                '    return "named_struct("',
+                '    ranked.append((_IS_DELETE, flag))\n    return "named_struct("',
             ),
         ],
         _ORDER,
@@ -713,7 +713,7 @@ MERGES: Sequence[Mutant] = (
     ),
     _mutant(
         "a tie of two zeros is decided by chance",
-        _of(_MERGED, 'in ("double", "float"):', "in ():"),
+        _of(_MERGED, "        if kind.typeName() in _FLOATS:", "        if kind.typeName() in ():"),
         "packages/ytstream-tools/tests/testing/test_merged_outputs.py"
         "::test_two_zeros_are_decided_by_their_sign",
     ),

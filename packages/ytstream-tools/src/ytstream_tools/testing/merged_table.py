@@ -70,6 +70,10 @@ class MergedTable:
         kept = StructType([self.schema[name] for name in (*self.key, self._by)])
         return self._joined(asked, self._frame(self._deletes, kept), like, prefix)
 
+    def newest(self, rows: DataFrame, key: Sequence[str], rank: str) -> DataFrame:
+        """Return the row of each key that has the greatest value in the column ``rank``."""
+        return rows.groupBy(*(f"`{name}`" for name in key)).agg(F.max(rank).alias(rank))
+
     @property
     def _by(self) -> str:
         return self.rule.sequence_by if isinstance(self.rule, Newest) else ""

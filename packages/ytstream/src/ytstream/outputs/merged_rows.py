@@ -33,6 +33,7 @@ CHANGE = "__ytstream_change"
 UNCHANGED, CHANGED, REMOVED, REMEMBERED = range(4)
 _RANK, _OLD, _GONE = "__ytstream_rank", "__ytstream_old_", "__ytstream_gone_"
 _BY, _IS_DELETE = "by", "is_delete"
+_FLOATS = ("double", "float")
 _MARKS = _RETURNED, _IS_ASKED, _IS_THERE = (
     "__ytstream_returned", "__ytstream_asked", "__ytstream_there",
 )  # fmt: skip
@@ -44,6 +45,12 @@ _TWICE, _FOREIGN = "several rows of the key ", "a row of a key that the batch do
 
 class Stored(Protocol):
     """What one output has, and the deletes that are remembered of it."""
+
+    def newest(self, rows: DataFrame, key: Sequence[str], rank: str) -> DataFrame:
+        """Return the row of each ``key`` that has the greatest value in the column ``rank``.
+
+        The rows have no other columns, and are parted by the key.
+        """
 
     def rows(self, asked: DataFrame, like: StructType, prefix: str) -> DataFrame:
         """Return ``asked`` with the columns of the output's rows, and whether each is there.
@@ -66,14 +73,13 @@ class Changes:
 
     def written(self, rows: DataFrame) -> DataFrame:
         """Return the rows that are written or, with DELETED, deleted, out of all of them."""
-        kept = rows.filter(F.col(CHANGE).isin(CHANGED, REMOVED))
-        is_deleted = (F.col(CHANGE) == REMOVED).alias(DELETED)
-        return kept.select(*map(_column, self.names), is_deleted)
+        kept = rows.filter(f"{CHANGE} IN ({CHANGED}, {REMOVED})")
+        return kept.selectExpr(*map(_quoted, self.names), f"{CHANGE} = {REMOVED} AS {DELETED}")
 
     def remembered(self, by: str) -> DataFrame:
         """Return key and sequence value of the deletes."""
-        kept = self.rows.filter(F.col(CHANGE).isin(REMOVED, REMEMBERED))
-        return kept.select(*map(_column, (*self.key, by)))
+        kept = self.rows.filter(f"{CHANGE} IN ({REMOVED}, {REMEMBERED})")
+        return kept.selectExpr(*map(_quoted, (*self.key, by)))
 
 
 @contextmanager
@@ -109,8 +115,8 @@ def widened(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
 
 def counts() -> Iterator[Expression]:
     """Yield what counts the keys that are changed, removed, and left as they are."""
-    for kinds in ((CHANGED,), (REMOVED,), (UNCHANGED, REMEMBERED)):
-        yield F.count(F.when(F.col(CHANGE).isin(*kinds), 1)).alias(f"of_{kinds[0]}")
+    for kind in (f"{CHANGED}", f"{REMOVED}", f"{UNCHANGED}, {REMEMBERED}"):
+        yield F.expr(f"count(CASE WHEN {CHANGE} IN ({kind}) THEN 1 END) AS of_{kind[0]}")
 
 
 # -- newest()
@@ -121,64 +127,75 @@ def _newest(rows: DataFrame, columns: Sequence[Column], rule: Newest, stored: St
     key = [column.name for column in columns if column.key]
     values = [rule.sequence_by]
     values += [c.name for c in columns if not c.key and c.name != rule.sequence_by]
-    flag = F.lit(False)
+    flag = "false"
     if rule.apply_as_deletes is not None:
-        flag = F.coalesce(_column(rule.apply_as_deletes), flag)
+        flag = f"coalesce({_quoted(rule.apply_as_deletes)}, false)"
     kinds = [rows.schema[name].dataType for name in values]
     rank = _rank(values, kinds, flag, "")
     # A stream's session has 200 partitions for a shuffle, and on Spark 3.5 no adaptive plan.
-    parts = rows.sparkSession.sparkContext.defaultParallelism
-    ranked = rows.select(*map(_column, key), rank.alias(_RANK)).repartition(
-        parts, *map(_column, key)
+    parts, names = rows.sparkSession.sparkContext.defaultParallelism, [*map(_quoted, key)]
+    grouped = (_grouped(name, rows.schema[name].dataType) for name in key)
+    ranked = rows.selectExpr(*grouped, f"{rank} AS {_RANK}").repartition(parts, *names)
+    found = stored.rows(
+        stored.newest(ranked, key, _RANK), StructType([rows.schema[n] for n in values]), _OLD
     )
-    best = ranked.groupBy(*map(_column, key)).agg(F.max(_RANK).alias(_RANK))
-    like = StructType([rows.schema[name] for name in values])
-    found = stored.rows(best, like, _OLD)
+    is_new = f"(NOT {_OLD} OR {_RANK} > {_rank(values, kinds, 'false', _OLD)})"
+    is_alive = "true"
     if remembers(rule):
-        found = stored.deletes(found, StructType(like.fields[:1]), _GONE)
-    mine, old = F.col(_RANK), _rank(values, kinds, F.lit(False), _OLD)
-    is_new = ~F.col(_OLD) | (mine > old)
-    by = mine.getField(_BY)
-    is_alive = F.lit(True)
-    if remembers(rule):
-        is_alive = ~F.col(_GONE) | (by > _ordered(_column(f"{_GONE}{rule.sequence_by}"), kinds[0]))
-    change = _change(mine.getField(_IS_DELETE), F.col(_OLD), is_new, is_alive)
-    made = [mine.getField(f"c{at}").alias(name) for at, name in enumerate(values)]
-    return found.select(*map(_column, key), *made, change.alias(CHANGE))
+        found = stored.deletes(found, StructType([rows.schema[rule.sequence_by]]), _GONE)
+        gone = _ordered(_quoted(f"{_GONE}{rule.sequence_by}"), kinds[0])
+        is_alive = f"(NOT {_GONE} OR {_RANK}.{_BY} > {gone})"
+    fields = [_field(at, kind) for at, kind in enumerate(kinds)]
+    made = (f"{_RANK}.{f} AS {_quoted(n)}" for f, n in zip(fields, values, strict=True))
+    return found.selectExpr(*names, *made, f"{_change(is_new, is_alive)} AS {CHANGE}")
 
 
-def _change(
-    is_delete: Expression, is_there: Expression, is_new: Expression, is_alive: Expression
-) -> Expression:
+def _grouped(name: str, kind: DataType) -> str:
+    """Return a column of the key: -0.0 and 0.0 are one key of a table, in different bytes."""
+    value = _quoted(name)
+    if kind.typeName() not in _FLOATS:
+        return value
+    zero = f"CAST(0 AS {kind.simpleString()})"
+    return f"CASE WHEN {value} = 0 THEN {zero} ELSE {value} END AS {value}"
+
+
+def _change(is_new: str, is_alive: str) -> str:
     """Return what becomes of a key: a delete of a row that is not there is remembered, too."""
-    update = F.when(is_new & is_alive, CHANGED).otherwise(UNCHANGED)
-    delete = F.when(is_there & is_new, REMOVED).when(~is_there & is_alive, REMEMBERED)
-    return F.when(is_delete, delete.otherwise(UNCHANGED)).otherwise(update)
+    return f"""CASE
+        WHEN NOT {_RANK}.{_IS_DELETE} AND {is_new} AND {is_alive} THEN {CHANGED}
+        WHEN {_RANK}.{_IS_DELETE} AND {_OLD} AND {is_new} THEN {REMOVED}
+        WHEN {_RANK}.{_IS_DELETE} AND NOT {_OLD} AND {is_alive} THEN {REMEMBERED}
+        ELSE {UNCHANGED} END"""
 
 
-def _rank(
-    values: Sequence[str], kinds: Sequence[DataType], flag: Expression, prefix: str
-) -> Expression:
+def _rank(values: Sequence[str], kinds: Sequence[DataType], flag: str, prefix: str) -> str:
     """Return what orders the rows of a key: Spark compares structs field by field, null first.
 
-    By the first value, and at a tie by the others. ``kinds`` are their types.
+    By the first value, and at a tie by the others. ``kinds`` are their types. An expression as
+    text: each part of one is a call of the JVM otherwise, in each batch.
     """
-    by = _ordered(_column(f"{prefix}{values[0]}"), kinds[0])
-    ranked = [by.alias(_BY), flag.alias(_IS_DELETE)]
+    by = _ordered(_quoted(f"{prefix}{values[0]}"), kinds[0])
+    ranked = [(_BY, by), (_IS_DELETE, flag)]
     for at, (name, kind) in enumerate(zip(values, kinds, strict=True)):
-        value = _column(f"{prefix}{name}")
+        value = _quoted(f"{prefix}{name}")
         if _is_unsigned(kind):
-            ranked.append(_ordered(value, kind).alias(f"o{at}"))
-        ranked.append(value.alias(f"c{at}"))
-        if kind.typeName() in ("double", "float"):
+            ranked.append((f"o{at}", _ordered(value, kind)))
+        if _field(at, kind) != _BY:
+            ranked.append((f"c{at}", value))
+        if kind.typeName() in _FLOATS:
             # Spark takes -0.0 and 0.0 for equal, so the first one that comes would stay.
-            ranked.append(F.when(value == 0, value.cast("string")).alias(f"z{at}"))
-    return F.struct(*ranked)
+            ranked.append((f"z{at}", f"CASE WHEN {value} = 0 THEN CAST({value} AS STRING) END"))
+    return "named_struct(" + ", ".join(f"'{name}', {value}" for name, value in ranked) + ")"
 
 
-def _ordered(value: Expression, kind: DataType) -> Expression:
+def _field(at: int, kind: DataType) -> str:
+    """Return the field of a rank that is the value at that place, as the table gets it."""
+    return _BY if at == 0 and not _is_unsigned(kind) else f"c{at}"
+
+
+def _ordered(value: str, kind: DataType) -> str:
     """Return a value that Spark orders as the table does: SPYT's uint64 has a sign there."""
-    return value.cast("string").cast("decimal(20,0)") if _is_unsigned(kind) else value
+    return f"CAST(CAST({value} AS STRING) AS DECIMAL(20, 0))" if _is_unsigned(kind) else value
 
 
 def _is_unsigned(kind: DataType) -> bool:
@@ -302,4 +319,8 @@ def job_error(error: Exception, batch: str) -> JobError | None:
 
 
 def _column(name: str) -> Expression:
-    return F.col(f"`{name}`")
+    return F.col(_quoted(name))
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}`"

@@ -36,6 +36,10 @@ class TableRows:
         path = deleted_path(self.path)
         return self._looked_up(asked, deleted_path(self.name), path, like, prefix)
 
+    def newest(self, rows: DataFrame, key: Sequence[str], rank: str) -> DataFrame:
+        """Return the row of each key that has the greatest value in the column ``rank``."""
+        return key_lookup.newest(rows, key, rank)
+
     def _looked_up(
         self, asked: DataFrame, name: str, path: str, like: StructType, prefix: str
     ) -> DataFrame:

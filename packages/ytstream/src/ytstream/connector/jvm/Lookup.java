@@ -54,10 +54,19 @@ public final class Lookup {
     return made(child, on, LookupSpec.of(name, path, 0, keys, new StructType(fields), prefix, 0, true, null));
   }
 
+  /** Return a plan with one row of each key {@code on}: the one with the greatest value in the column {@code rank}. */
+  public static LogicalPlan newest(LogicalPlan child, List on, String rank) {
+    return new NewestNode(attributes(child, on), attribute(child, rank), child);
+  }
+
   private static LogicalPlan made(LogicalPlan child, List on, LookupSpec spec) {
-    ArrayList attributes = new ArrayList();
-    for (Object column : on) attributes.add(attribute(child, (String) column));
-    return new LookupNode(sequence(attributes), spec, child);
+    return new LookupNode(attributes(child, on), spec, child);
+  }
+
+  private static scala.collection.immutable.List attributes(LogicalPlan plan, List names) {
+    ArrayList found = new ArrayList();
+    for (Object name : names) found.add(attribute(plan, (String) name));
+    return sequence(found);
   }
 
   private static Attribute attribute(LogicalPlan plan, String name) {
