@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
 _FOUND: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+_SCHEMAS: WeakKeyDictionary[Any, dict[Sequence[Column], Any]] = WeakKeyDictionary()
 
 
 def jvm_of(spark: SparkSession) -> Any:
@@ -28,10 +29,12 @@ def jvm_of(spark: SparkSession) -> Any:
 
 @dataclass
 class Java:
-    """Names in the JVM, each looked up once: py4j asks for every part, in each of Spark's jars."""
+    """Names in the JVM, each looked up once: py4j asks for every part, in each of Spark's jars.
+
+    Schemas of tables are made once, too.
+    """
 
     jvm: Any
-    _schemas: dict[Sequence[Column], Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         """Return a class, or a static method of one."""
@@ -57,10 +60,10 @@ class Java:
 
     def schema(self, columns: Sequence[Column]) -> Any:
         """Return the schema of a table with these columns."""
-        if columns not in self._schemas:
+        if columns not in (known := _SCHEMAS.setdefault(self.jvm, {})):
             made = self["tech.ytsaurus.core.tables.TableSchema.fromYTree"]
-            self._schemas[columns] = made(self.node(table_schema(columns).to_yson_type()))
-        return self._schemas[columns]
+            known[columns] = made(self.node(table_schema(columns).to_yson_type()))
+        return known[columns]
 
     def option(self, value: object) -> Any:
         """Return Scala's Option of a value; of None the empty one."""
