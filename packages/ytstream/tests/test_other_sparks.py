@@ -38,6 +38,7 @@ SAMPLE = (
 """A fix with state and one without, an older driver; the fence, types, plans, the second reading
 and the compiled connector, which each Spark handles in its own way."""
 MORE = (
+    "ytstream/tests/connector/test_newest.py",
     "ytstream/tests/query/test_lookup.py",
     "ytstream/tests/query/test_lookup_moment.py",
     "ytstream/tests/connector/test_json_of.py::test_a_job_reads_json_of_its_column_everywhere[spyt]",
