@@ -208,3 +208,11 @@ def test_only_dynamic_tables_are_queried(client: Any, root: str) -> None:
     for path in (f"{root}/static", f"{root}/none"):
         with pytest.raises(yt.YtError):
             list(client.select_rows(f"* from [{path}]"))
+
+
+def test_a_query_reads_no_more_rows_than_its_limit(client: Any, table: str) -> None:
+    """Source: server source, ytlib/api/native/client_dynamic_tables_impl.cpp (DoSelectRowsOnce)"""
+    query = f"max(n) as most from [{table}] group by 1 as one"
+    assert list(client.select_rows(query, input_row_limit=2**40)) == [{"most": 40}]
+    with pytest.raises(yt.YtError, match="Query terminated prematurely due to excessive input"):
+        list(client.select_rows(query, input_row_limit=1))

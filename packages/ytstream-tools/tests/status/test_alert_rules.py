@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from minicluster import testing as minicluster
-from tests.support.examples import example, settings_of
+from tests.support.examples import TOTALS, example, settings_of
 from tests.support.helpers import ContextOf
 from tests.support.project import ROOT
 from tests.support.promtool import Series, fires, series_name
@@ -73,7 +73,8 @@ def test_rules_lead_to_the_page_that_the_configuration_names() -> None:
 
 def test_each_rule_has_its_line_on_the_page() -> None:
     named = set(re.findall(r"`(Yt\w+)`", PAGE.partition("## JSON")[0]))
-    given = {*_rules("map"), *_rules("window"), *_rules("map", {"output": Hourly("date_time")})}
+    archive = {"output": Hourly("date_time")}
+    given = {*_rules("map"), *_rules("window"), *_rules("map", archive), *_rules(TOTALS)}
     assert named == {name for name in given if not name.endswith("Absent")}
 
 
@@ -341,6 +342,19 @@ def test_three_starts_in_an_hour_are_not_more_than_three(tmp_path: Path) -> None
             series_name("ytstream_epoch", {"app": job.name}): [epochs],
         }
         fires(tmp_path, text, series, wanted, 20, only="YtstreamRestarts")
+
+
+@pytest.mark.journey
+def test_a_total_near_the_end_of_its_type_fires(tmp_path: Path) -> None:
+    job = example("transactional", TOTALS).job
+    text = alert_rules.text(job, settings_of(job, "//home/job"), CONFIG)
+    for share, wanted in ((0.61, {"YtstreamTotalNearLimit"}), (0.5, set[str]())):
+        labels = {"app": job.name, "output": "output", "column": "bids"}
+        series = {
+            series_name("ytstream_up", {"app": job.name}): ["1x40"],
+            series_name("ytstream_total_used_ratio", labels): [f"{share}x40"],
+        }
+        fires(tmp_path, text, series, wanted, 30, only="YtstreamTotalNearLimit")
 
 
 @pytest.mark.journey

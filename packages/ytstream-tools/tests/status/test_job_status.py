@@ -65,6 +65,7 @@ from ytstream_tools.status.archive_status import ArchiveStatus
 from ytstream_tools.status.job_status import RECENT, JobStatus
 from ytstream_tools.status.lag_thresholds import LagThreshold
 from ytstream_tools.status.status_text import status
+from ytstream_tools.status.sum_status import SumStatus
 from ytstream_tools.submitting.version_history import DeployedVersion, StartState
 
 
@@ -414,6 +415,7 @@ def test_json_has_the_fields_of_the_page(provisioned_of: ContextOf) -> None:
             ArchiveStatus("output", "a", 3, 300, 2, 1, 4.0, "b", "c", 9, None),
             ArchiveStatus("more", "a", 3, 300, 2, 1, 4.0, "b", "c", 9, found.time),
         ],
+        sums=[SumStatus("output", "total", "int64", 0, 2**62, 0.5)],
         operation=Operation("1-2-3-4", "running", started="2026-11-23T10:00:00Z"),
         versions=[
             DeployedVersion("a", StartState.WORKS, {}),

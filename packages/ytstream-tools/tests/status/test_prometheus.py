@@ -27,6 +27,7 @@ from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import StoreFigures, Totals, head_row
 from ytstream_tools.status import job_status, prometheus
 from ytstream_tools.status.archive_status import ArchiveStatus
+from ytstream_tools.status.sum_status import SumStatus
 
 PAGE = (ROOT / "docs/status.md").read_text(encoding="utf-8")
 TOTALS = Totals(1200, {"output": 1180, "rejected": 20}, {"too old": 20}, 0, 30.0)
@@ -104,6 +105,7 @@ def _of_everything(context: JobContext) -> dict[str, Any]:
         state=job_status.StateSize(3, 10, 1_700_000_000_000, StoreFigures(7, 8, 9)),
         static=job_status.UnpublishedTables(1, []),
         archives=[_ARCHIVE],
+        sums=[SumStatus("output", "total", "int64", 0, 2**62, 0.5)],
     )
     late: list[prometheus.Sample] = [
         ("ytstream_rows_warned_total", {"reason": "cheap"}, 1.0),

@@ -34,6 +34,7 @@ from ytstream.provisioning import job_objects, permissions
 from ytstream.recovery import job_ownership
 from ytstream.recovery.epoch import Epoch
 from ytstream.settings.submit_section import SubmitSection
+from ytstream_tools.status.sum_status import SumStatus
 from ytstream_tools.why import causes, facts, report, slowness
 
 MARK = "MARKED-VALUE"
@@ -359,6 +360,16 @@ def _rows_lost(job: Job) -> None:
     job.write(totals=Totals(100, {"output": 90, "rejected": 9}))
 
 
+def _total_near_its_end(job: Job) -> None:
+    near = SumStatus("output", "total", "int64", 0, 2**63 - 2, 1.0)
+
+    def changed(found: facts.Facts) -> facts.Facts:
+        assert found.status is not None
+        return replace(found, status=replace(found.status, sums=[near]))
+
+    job.change = changed
+
+
 def _rows_rejected(job: Job) -> None:
     ended = NOW
     done = BatchRow(
@@ -417,6 +428,7 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _killed: "killed",
     _behind: "behind",
     _rows_lost: "unequal",
+    _total_near_its_end: "total",
     _rows_rejected: "rejected",
     _rows_late: "late",
     _restarted: "restarts",

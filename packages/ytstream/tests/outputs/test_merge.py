@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,15 @@ from pyspark.sql import functions as F
 from minicluster.testing import Running
 from tests.support.examples import example, settings_of
 from tests.support.helpers import ContextOf, adopt, head_of, refusal
-from tests.support.killed_stream import FAILED, PLACES, cut_off, killed
+from tests.support.histories import cut, play
+from tests.support.killed_stream import FAILED
 from tests.support.merge_oracle import POSITIONS, QUEUE, history, newest_of, stored_of
 from ytstream import DELETED, REJECTED, Column, newest
 from ytstream.connector import choose_connector
 from ytstream.ledger.ledger_rows import KeyChanges
 from ytstream.provisioning import job_objects
-from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.replay import rejected_replay
-from ytstream_tools.testing.job_stream import Stream, wait
+from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark
 
@@ -302,44 +301,19 @@ def test_a_history_of_changes_makes_one_table(
     stream.configure(max_rows_per_partition=100_000, trigger_seconds=0.05)
     rows = history(changes, changes, KEYS if size != 40 else 500)
     chance = random.Random(size)
-    parts = [*cut(rows, size, chance)]
-    of_killed = {len(parts) * number // cuts for number in range(min(cuts, len(parts)))}
     # A small batch may change nothing.
     written = [stream.settings.ledger]
     if size not in (1, 7):
         written += [stream.settings.output, f"{stream.settings.output}_deleted"]
-    kills, others = 0, 0
-    for first, last in pairwise([*sorted(of_killed), len(parts)]):
-        publish(stream, parts[first], is_swapped)
-        place = {**chance.choice(PLACES)}
-        if place["method"] == "ModifyRows":
-            place["where"] = {"path": chance.choice(written)}
-        kills += killed(stream, cluster, tmp_path, **place)
-        if chance.random() < 0.3:
-            others += cut_off(stream, cluster, **chance.choice(FAULTS))
-        with stream.running() as query:
-            wait(drained(stream.context), query)
-            for part in parts[first + 1 : last]:
-                publish(stream, part, is_swapped)
-                wait(drained(stream.context), query)
-    print(f"{len(parts)} batches, {kills} kills, {others} other faults", flush=True)
+    play(
+        stream, cluster, tmp_path, [*cut(rows, size, chance)],
+        lambda part: publish(stream, part, is_swapped), kills=cuts, written=written, chance=chance,
+    )  # fmt: skip
     found = newest_of(stream.sent)
     assert stored(stream) == found == newest_of(rows)
-    assert kills == len(of_killed)
     deleted = {row["aircraft"] for row in rows if row["on_ground"]}
     assert deleted - found.keys()  # some stay deleted, and some are there again
     assert deleted & found.keys()
-
-
-def cut(
-    rows: list[dict[str, Any]], size: int, chance: random.Random
-) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows in parts of that size; 0: of random ones."""
-    at = 0
-    while at < len(rows):
-        count = size or chance.randint(1, LARGE // 14)
-        yield rows[at : at + count]
-        at += count
 
 
 def publish(stream: Stream, rows: list[dict[str, Any]], is_swapped: bool) -> None:
@@ -348,16 +322,6 @@ def publish(stream: Stream, rows: list[dict[str, Any]], is_swapped: bool) -> Non
     for queue in (0, 1):
         if of_queue := rows[(first + queue) % 2 :: 2]:
             stream.publish(of_queue, queue)
-
-
-FAULTS: tuple[dict[str, Any], ...] = (
-    {"method": "ModifyRows", "action": "lose_reply"},
-    {"method": "ModifyRows", "action": "hang_up"},
-    {"method": "LookupRows", "action": "hang_up"},
-    {"method": "CommitTransaction", "action": "lose_reply"},
-    {"method": "CommitTransaction", "action": "hang_up"},
-)
-"""What a request of a batch meets, and the driver lives on."""
 
 
 HISTORY = [Column("at", "int64"), Column("aircraft", "int64", required=True), *POSITIONS[2:]]

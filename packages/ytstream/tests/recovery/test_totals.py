@@ -14,9 +14,12 @@ import pytest
 from tests.support.helpers import DriverOf, refusal
 from tests.support.simulated_driver import Driver
 from ytstream import Column
+from ytstream.ledger.ledger_rows import Head, head_row
 from ytstream.ledger.positions import read_head
+from ytstream.outputs import sum_bounds
 from ytstream.provisioning import job_objects
 from ytstream.recovery import added_totals, emptied_totals
+from ytstream.schema.sums import Bounds, sums_of, unknown
 
 IN_STATE = [Column("auction", "int64", key=True), Column("bids", "int64", required=True)]
 IN_TABLE = [IN_STATE[0], replace(IN_STATE[1], aggregate="sum")]
@@ -103,6 +106,10 @@ def test_a_rewind_back_is_refused(driver: Driver) -> None:
 def test_a_rewind_begins_with_empty_totals(driver: Driver) -> None:
     driver.start()
     played(driver)
+    head = read_head(driver.settings.ledger, driver.client.select_rows)
+    assert head is not None
+    sums = {driver.settings.output: {"bids": Bounds(0, 2)}}
+    driver.client.insert_rows(driver.settings.ledger, [head_row(replace(head, sums=sums))])
     said = driver.rewind("earliest", empty=True)
     (line,) = (line for line in said if "begins empty" in line)
     former = line.split()[-2].removesuffix(",")
@@ -112,7 +119,33 @@ def test_a_rewind_begins_with_empty_totals(driver: Driver) -> None:
     head = read_head(driver.settings.ledger, driver.client.select_rows)
     assert head is not None
     assert head.state_since == head.ends
+    assert not head.sums
     driver.start(new_process=True)
+
+
+def test_bounds_of_totals_come_from_the_table_and_stay_in_the_head(driver: Driver) -> None:
+    """A slow table has none: then each batch looks up its keys. The next query asks it again."""
+    path = driver.settings.output
+    ends = sums_of(driver.context.job.output_columns["output"])
+    for known, is_first in (({}, False), ({path: {"bids": unknown(ends["bids"])}}, True)):
+        found = sum_bounds.before(driver.context, known, is_first=is_first)
+        assert found == {path: {"bids": Bounds()}}
+    for key, more in ((1, 2**62), (1, 2**62 - 1), (2, -5), (3, None)):
+        client = cast(Any, driver.client)
+        client.insert_rows(path, [{"auction": key, "bids": more or 0}], aggregate=True, update=True)
+    found = sum_bounds.before(driver.context, {}, is_first=False)
+    assert found == {path: {"bids": Bounds(-5, 2**63 - 1)}}
+    assert sum_bounds.before(driver.context, found, is_first=False) == found
+    driver.client.unmount_table(path, sync=True)
+    assert sum_bounds.before(driver.context, {}, is_first=True)[path] == {
+        "bids": unknown(ends["bids"])
+    }
+    most = {path: {"bids": Bounds(-(2**63), 2**63 - 1), "sizes": Bounds(0, 2**64 - 1)}}
+    row = head_row(replace(Head(), sums=most))
+    driver.client.insert_rows(driver.settings.ledger, [row])
+    head = read_head(driver.settings.ledger, driver.client.select_rows)
+    assert head is not None
+    assert head.sums == most
 
 
 def test_a_rewind_that_was_cut_off_is_repeated(driver: Driver) -> None:

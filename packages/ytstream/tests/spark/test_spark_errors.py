@@ -209,9 +209,3 @@ def test_an_executor_without_the_connector_is_named() -> None:
     said = "Caused by: java.lang.ClassNotFoundException: ytstream.Adding\n\tat java.base/java.net\n"
     with fails_with(ErrorCode.PACKAGES), explained_spark():
         raise StreamingQueryException(said)
-
-
-def test_contributions_beyond_64_bits_are_not_tried_again() -> None:
-    said = "Caused by: java.lang.ArithmeticException: what a batch adds to c is beyond 64 bits"
-    with pytest.raises(JobError, match="larger units"), explained_spark():
-        raise StreamingQueryException(said)

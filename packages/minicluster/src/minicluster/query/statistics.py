@@ -12,6 +12,7 @@ from typing import Any
 
 from yt import yson
 
+from ..core.errors import generic
 from ..tables.ordered import data_weight
 
 _TIMES = ("sync", "async", "execute", "read", "write", "codegen", "wait_on_ready_event")
@@ -31,6 +32,18 @@ class Statistics:
             self.rows_read += 1
             self.data_weight_read += data_weight(row)
             yield row
+
+    def verify(self, limit: int | None) -> None:
+        """Raise YtError if the query has read more rows than its limit; None: it has none.
+
+        A server has a limit of its own (a million by default), which this one lacks.
+        """
+        if limit is not None and self.rows_read > limit:
+            raise generic(
+                "Query terminated prematurely due to excessive input; consider rewriting your "
+                "query or changing input limit",
+                input_row_limit=limit,
+            )
 
     def to_yson(self) -> dict[str, Any]:
         return {

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from ytstream.connector.java import jvm_of
+from ytstream.connector.java import Java, jvm_of
 from ytstream.connector.spark_plan import analysed
 from ytstream.connector.spyt import inside
 from ytstream.connector.tablet_transactions import Tablets, Transaction
@@ -33,8 +33,9 @@ from ytstream.errors import JobError, RestartableError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.instance.lock import InstanceLock, alone, without_replays
 from ytstream.job import REJECTED, Job, JobContext
-from ytstream.ledger import ledger_rows
-from ytstream.outputs.output_frames import computed
+from ytstream.ledger import ledger_rows, positions
+from ytstream.outputs import sum_bounds
+from ytstream.outputs.output_frames import Frames, computed
 from ytstream.outputs.row_json import is_inexact
 from ytstream.outputs.sink import write_outputs
 from ytstream.query.pipeline import Flow, flow_of
@@ -286,13 +287,24 @@ class _Replay:
                 passed = self.flow.outputs.transformed(rows)
                 with self.flow.outputs.finished(passed) as finished, inside(java, id_, proxy):
                     frames = self.flow.outputs.of(finished)
-                    written = dict(write_outputs(frames, self.context, java, 0).rows)
+                    written = dict(self._write(frames, transaction, java))
                     if job.archives:
                         written |= self.archives.write(frames, transaction, java)
         if deleted:
             transaction.modify(self.table.path, job.output_columns[REJECTED], (), deleted)
             row = _row({**written, REJECTED: -len(deleted)}, started)
             transaction.modify(self.context.settings.ledger, ledger_rows.COLUMNS, [row])
+
+    def _write(self, frames: Frames, transaction: Transaction, java: Java) -> Mapping[str, int]:
+        """Write the rows; where totals grow, the head gets their new bounds. The job is stopped."""
+        select, path = transaction.select, self.context.settings.ledger
+        head = positions.read_head(path, select) if self.context.job.totals else None
+        sums = sum_bounds.before(self.context, head.sums if head else {}, is_first=True)
+        written = write_outputs(frames, self.context, java, 0, sums)
+        if head is not None:
+            row = ledger_rows.head_row(replace(head, sums=written.sums))
+            transaction.modify(path, ledger_rows.COLUMNS, [row])
+        return written.rows
 
     def _placed(self, found: Rows, counts: ReplayCounts) -> Rows:
         """Return those of ``found`` for which archives have a period; count the others."""

@@ -16,5 +16,7 @@ MISSING_CHANGE = 0.1
 """How far the part of lookups that find nothing may move away from that of the last day."""
 LARGE_STATE_ROWS = 100_000
 """A state that grows is worth a look from so many rows on."""
+TOTAL_SHARE = 0.6
+"""The part of its 64 bits that a sum may use up. Bounds that nobody has seen stay at a half."""
 ACCOUNT_SHARE = 0.98
 """The part of an account's quota above which the cluster soon refuses what the job writes."""

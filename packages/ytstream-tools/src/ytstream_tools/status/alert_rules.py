@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ytstream.job import REJECTED, Job
+from ytstream.schema.sums import sums_of
 from ytstream.settings.job_settings import Settings
 
 from .alert_limits import (
@@ -24,6 +25,7 @@ from .alert_limits import (
     REJECTED_SHARE,
     STALLED_SECONDS,
     STARTS_PER_HOUR,
+    TOTAL_SHARE,
     UNSEALED_SECONDS,
 )
 
@@ -147,6 +149,16 @@ def alerts(job: Job, settings: Settings) -> Iterator[Alert]:
             "a period of an archive has no table an hour after it could be complete",
             "Its rows are staged and safe. Readers of the archive wait. `why` names what holds it.",
             "ytstream_archive_overdue_seconds",
+        )  # fmt: skip
+    if any(sums_of(job.output_columns[name]) for name in job.totals):
+        yield Alert(
+            "YtstreamTotalNearLimit",
+            f"max by (app, output, column) (ytstream_total_used_ratio{{SELF}}) > {TOTAL_SHARE}",
+            5, "warning",
+            f"a total has used up more than {100 * TOTAL_SHARE:.0f}% of its 64 bits",
+            "All totals are right. A batch that would take one beyond its type ends the job before "
+            "it is committed. Until then unread rows stay in the queue.",
+            "ytstream_total_used_ratio",
         )  # fmt: skip
     if job.kind.is_stateful:
         yield Alert(

@@ -27,8 +27,9 @@ from ytstream.sealing import completeness
 
 from ..submitting import version_history
 from ..submitting.version_history import DeployedVersion
-from . import archive_status
+from . import archive_status, sum_status
 from .archive_status import ArchiveStatus
+from .sum_status import SumStatus
 
 LOOKED_AT = 100
 """Batches that are read: rejected rows are theirs."""
@@ -177,6 +178,8 @@ class JobStatus:
     """What is used of the accounts that the job writes with, as far as this user may know."""
     archives: Sequence[ArchiveStatus] = ()
     """Outputs with a table per period."""
+    sums: Sequence[SumStatus] = ()
+    """Columns of outputs with totals that have an end."""
 
     @property
     def lag(self) -> int:
@@ -295,6 +298,7 @@ def read(context: JobContext) -> JobStatus:
         versions=version_history.read(client, settings, SHOWN),
         accounts=_accounts(context),
         archives=archive_status.read(context, now),
+        sums=sum_status.sums(context.job, settings, head),
     )
 
 

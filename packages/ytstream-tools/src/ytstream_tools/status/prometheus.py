@@ -68,6 +68,8 @@ HELP: Mapping[str, str] = {
     "ytstream_state_checkpoint_bytes": "Size of the checkpoint that a start reads.",
     "ytstream_watermark_timestamp_seconds": "The watermark, in seconds since 1970.",
     "ytstream_account_used_ratio": "The part of an account's quota that is used, by resource.",
+    "ytstream_total_used_ratio": "The part of its 64 bits that a sum has used up, by column. Up to "
+    "a half it is an upper bound.",
     "ytstream_static_tables_waiting": "Tables of static outputs that wait for publication.",
     "ytstream_archive_staged_rows": "Rows of an archive that are in no table yet.",
     "ytstream_archive_staged_bytes": "Size of these rows.",
@@ -108,10 +110,12 @@ def samples(context: JobContext, found: JobStatus) -> Iterator[Sample]:
     for used in found.accounts:
         where = {"account": used.account, "resource": used.resource}
         yield "ytstream_account_used_ratio", where, used.ratio
+    for one in found.sums:
+        yield "ytstream_total_used_ratio", {"output": one.output, "column": one.column}, one.share
     if found.static is not None:
         yield "ytstream_static_tables_waiting", {}, found.static.waiting
-    for one in found.archives:
-        yield from _of_archive(one)
+    for archive in found.archives:
+        yield from _of_archive(archive)
 
 
 def _of_archive(one: ArchiveStatus) -> Iterator[Sample]:

@@ -62,6 +62,7 @@ def document(context: JobContext, found: JobStatus) -> dict[str, Any]:
         "state": _state(found),
         "static": None if found.static is None else asdict(found.static),
         "archives": [_archive(one) for one in found.archives],
+        "sums": [asdict(one) for one in found.sums],
         "operation": _operation(context, found),
         "versions": [_version(one) for one in found.versions],
     }

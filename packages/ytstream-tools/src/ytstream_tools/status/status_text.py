@@ -12,6 +12,7 @@ from ytstream.text_table import Cell, counted, duration, table
 
 from ..submitting.version_history import DeployedVersion, StartState
 from . import job_status
+from .alert_limits import TOTAL_SHARE
 from .job_status import RECENT, FinishedBatch, JobStatus, PartitionStatus, ProcessState
 
 __all__ = ["RECENT", "status", "text"]
@@ -215,6 +216,7 @@ def _state(found: JobStatus) -> Iterator[str]:
             yield f"{path}: {staging.FORGOTTEN}"
     for archive in found.archives:
         yield archive.text
+    yield from (one.text for one in found.sums if one.share > TOTAL_SHARE)
 
 
 def _operation(context: JobContext, seen: JobStatus) -> Iterator[str]:

@@ -20,6 +20,7 @@ from ..status.alert_limits import (
     LATE_SHARE_OF_LIMIT,
     REJECTED_SHARE,
     STALLED_SECONDS,
+    TOTAL_SHARE,
 )
 from ..status.job_status import ProcessState
 from ..submitting.version_history import StartState
@@ -398,6 +399,18 @@ def _unequal(found: Facts) -> Finding | None:
     )  # fmt: skip
 
 
+def _total(found: Facts) -> Finding | None:
+    """Return which totals are near the ends of their types."""
+    near = [one for one in found.status.sums if one.share > TOTAL_SHARE] if found.status else []
+    if not near:
+        return None
+    return Finding(
+        "; ".join(one.text for one in near),
+        ("all totals are right until then: find the keys, with `order by COLUMN desc limit 10`",
+         "if rows are wrong: let REJECT keep them out; else write to a new output in larger units"),
+    )  # fmt: skip
+
+
 def _rejected(found: Facts) -> Finding | None:
     status = found.status
     if status is None:
@@ -517,6 +530,7 @@ CAUSES: Sequence[Cause] = (
     Cause("killed", _killed),
     Cause("stopped", _stopped),
     Cause("unequal", _unequal),
+    Cause("total", _total),
     Cause("rejected", _rejected),
     Cause("late", _late),
     Cause("unsealed", _unsealed),

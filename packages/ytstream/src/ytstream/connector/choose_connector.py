@@ -107,17 +107,22 @@ def write(
     settings: Settings,
     java: Java,
     deleted: str = "",
-) -> None:
+    *,
+    is_exact: bool = False,
+) -> Any:
     """Write the rows into a table, in the transaction of this thread if there is one.
+
+    Return what was added to sums (``jvm/Sums.java``); None for a table that adds up nothing. With
+    ``is_exact`` it has each key.
 
     ``columns`` are the table's: no task asks the cluster for them. ``tablets`` of a table without a
     key get the rows in turn; 0 for a table with a key, where the key decides. A row that is true in
     the column ``deleted`` is deleted.
     """
     execution, most = execution_of(rows), settings.dyn_batch_size or _WRITE_BATCH
-    java[f"{OUTPUT}.write"](
+    return java[f"{OUTPUT}.write"](
         execution.toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)), most, tablets,
-        deleted,
+        deleted, is_exact,
     )  # fmt: skip
 
 

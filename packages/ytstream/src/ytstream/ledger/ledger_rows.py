@@ -14,11 +14,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import yt.type_info as ti
+from yt.yson import YsonUint64
 
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..schema.columns import Column
 from ..schema.periods import Staged
+from ..schema.sums import Bounds
 from .queue_layout import QueueLayout
 
 KEPT = 500_000
@@ -137,6 +139,8 @@ class Head:
     timestamp: int | None = None
     """The cluster's time at which ``ends`` were written, as a row's `$timestamp`: what was read is
     older. None: an older version wrote it."""
+    sums: Mapping[str, Mapping[str, Bounds]] = field(default_factory=dict)
+    """Path of an output with totals -> column with aggregate="sum" -> bounds of its totals."""
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -435,6 +439,10 @@ def head_of(ledger: str, rows: Iterator[Mapping[str, Any]], *, repair: bool = Fa
             retired={str(q["path"]): _rows(q["retired"]) for q in row["queues"] if "retired" in q},
             store=StoreFigures(*map(int, state["store"])) if "store" in state else None,
             timestamp=None if state.get("timestamp") is None else int(state["timestamp"]),
+            sums={
+                str(path): {str(name): Bounds(*map(int, pair)) for name, pair in by.items()}
+                for path, by in state.get("sums", {}).items()
+            },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if repair:  # the table's schema lets no other value into that column
@@ -476,7 +484,16 @@ def head_row(head: Head) -> dict[str, Any]:
             **({"rows": head.state_rows} if head.state_rows is not None else {}),
             **({"store": [*astuple(head.store)]} if head.store is not None else {}),
             **({"totals": asdict(head.totals)} if head.totals != Totals() else {}),
+            **({"sums": _sums_row(head.sums)} if head.sums else {}),
         },
+    }
+
+
+def _sums_row(sums: Mapping[str, Mapping[str, Bounds]]) -> dict[str, Any]:
+    """Return the bounds as YSON has them: numbers beyond int64 are unsigned."""
+    return {
+        path: {name: [b.least, YsonUint64(b.most)] for name, b in by.items()}
+        for path, by in sums.items()
     }
 
 

@@ -28,11 +28,15 @@ from ..job import JobContext
 from ..ledger.ledger_rows import KeyChanges
 from ..ledger.positions import read_head
 from ..schema.changes import DELETED, deleted_columns, deleted_path
+from ..schema.sums import Known, sums_of
 from ..settings import spark_conf
 from ..version import version_of
-from . import merged_rows
+from . import merged_rows, sum_bounds
 from .output_frames import Frames
 from .stored_rows import stored_rows
+
+Sums = Mapping[str, Known]
+"""Path of an output with totals -> the bounds of its sums."""
 
 
 def verify_sink(spark: SparkSession, context: JobContext) -> None:
@@ -60,8 +64,12 @@ def _sink(spark: SparkSession, context: JobContext, java: Java, output: str) -> 
     return sink(spark, java, {"path": context.settings.outputs[output], **options})
 
 
-def _add_batch(rows: DataFrame, output: str, context: JobContext, java: Java, number: int) -> None:
+def _add_batch(
+    rows: DataFrame, output: str, context: JobContext, java: Java, number: int, sums: Sums
+) -> Sums:
     """Write rows into an output, in the transaction of this thread if there is one.
+
+    Return the bounds of its sums after them.
 
     A sink of SPYT's for each call: one that is kept skips batch numbers up to its last without an
     error, and numbers begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
@@ -70,15 +78,26 @@ def _add_batch(rows: DataFrame, output: str, context: JobContext, java: Java, nu
     if choose_connector.in_use(spark, settings).is_own:
         columns = context.job.output_columns[output]
         tablets = context.output_tablets.get(output, 0)
-        choose_connector.write(rows, settings.outputs[output], columns, tablets, settings, java)
-    elif output in (*context.job.totals, *context.job.merge):  # never without a word
+        path, ends = settings.outputs[output], sums_of(columns)
+        exact = bool(ends) and sum_bounds.is_exact(sums[path], ends)
+        found = choose_connector.write(rows, path, columns, tablets, settings, java, is_exact=exact)
+        if not ends:
+            return {}
+        return {
+            path: sum_bounds.after(
+                sums[path], sum_bounds.added(found.added()), ends,
+                lambda: sum_bounds.scanned(context, path, ends),
+                lambda: sum_bounds.totals(found.totals()),
+            )
+        }  # fmt: skip
+    if output in (*context.job.totals, *context.job.merge):  # never without a word
         raise JobError(
             f"SPYT's writer would replace the rows of {output!r}",
             "start the job again",
             code=ErrorCode.SPYT_VERSION,
         )
-    else:
-        add_batch(_sink(spark, context, java, output), number, rows)
+    add_batch(_sink(spark, context, java, output), number, rows)
+    return {}
 
 
 @dataclass(frozen=True)
@@ -89,14 +108,19 @@ class WrittenRows:
     """Output -> rows."""
     changes: Mapping[str, KeyChanges] = field(default_factory=dict)
     """Output with MERGE -> what happened to its keys."""
+    sums: Sums = field(default_factory=dict)
+    """Path of an output with totals -> the bounds of its sums."""
 
 
-def write_outputs(frames: Frames, context: JobContext, java: Java, number: int) -> WrittenRows:
+def write_outputs(
+    frames: Frames, context: JobContext, java: Java, number: int, sums: Sums
+) -> WrittenRows:
     """Write the rows of each dynamic output, one output after the other.
 
-    They go into the batch's transaction if it has one.
+    They go into the batch's transaction if it has one. ``sums`` are the bounds before it.
     """
     job, rows, changes = context.job, dict[str, int](), dict[str, KeyChanges]()
+    known = dict(sums)
     for name in job.outputs:
         if name not in frames or name in job.static:
             continue
@@ -104,8 +128,10 @@ def write_outputs(frames: Frames, context: JobContext, java: Java, number: int) 
             changes[name] = _merge(frames[name], name, context, java)
             rows[name] = changes[name].changed
         else:
-            rows[name] = _count(write(frames[name], name, context, java, number), name)
-    return WrittenRows(rows, changes)
+            fenced = context.guarantee.fenced(observed_writes(frames[name], name))
+            known.update(_add_batch(fenced, name, context, java, number, sums))
+            rows[name] = _count(execution_of(fenced), name)
+    return WrittenRows(rows, changes, known)
 
 
 def _merge(rows: DataFrame, name: str, context: JobContext, java: Java) -> KeyChanges:
@@ -127,15 +153,18 @@ def _merge(rows: DataFrame, name: str, context: JobContext, java: Java) -> KeyCh
 
 
 def write(rows: DataFrame, name: str, context: JobContext, java: Java, number: int) -> Any:
-    """Write the rows of one dynamic output; return their execution, which has counted them."""
+    """Write rows of an output without totals; return their execution, which has counted them."""
     fenced = context.guarantee.fenced(observed_writes(rows, name))
-    _add_batch(fenced, name, context, java, number)
+    _add_batch(fenced, name, context, java, number, {})
     return execution_of(fenced)
 
 
-def write_streamed(rows: DataFrame, context: JobContext, java: Java, number: int) -> None:
+def write_streamed(
+    rows: DataFrame, context: JobContext, java: Java, number: int, sums: Sums
+) -> WrittenRows:
     """Write the rows of the one output, which the query itself fences and counts."""
-    _add_batch(rows, "output", context, java, number)
+    found = _add_batch(rows, "output", context, java, number, sums)
+    return WrittenRows(sums={**sums, **found})
 
 
 def observed_writes(rows: DataFrame, output: str) -> DataFrame:

@@ -49,11 +49,11 @@ from ..ledger.ledger_rows import (
 from ..ledger.offsets import Rows
 from ..ledger.positions import Select, read_head
 from ..ledger.queue_layout import QueueLayout
-from ..outputs import column_values, merged_rows
+from ..outputs import column_values, merged_rows, sum_bounds
 from ..outputs.archives import Archives
 from ..outputs.batch_metrics import BatchMetrics, batch_metrics
 from ..outputs.output_frames import Frames, OutputFrames
-from ..outputs.sink import WrittenRows, write_outputs, write_streamed
+from ..outputs.sink import Sums, WrittenRows, write_outputs, write_streamed
 from ..outputs.static_outputs import StaticTables
 from ..outputs.tablet_overflow import TabletOverflow, overflow_error
 from ..recovery import spark_logs
@@ -167,6 +167,8 @@ class Batch:
     _callback: Callback | None = None
     _recorded: int = 0
     """How long the last batch took to enter itself into the ledger, in milliseconds."""
+    _after: Head | None = None
+    """The head that the last batch has left, without the counts of all batches."""
 
     @cached_property
     def cluster(self) -> str:
@@ -319,8 +321,8 @@ class Batch:
             if self.archives is not None:
                 pieces = self._write_pieces({"output": frame}, batch, self.archives)
                 return WrittenRows(pieces), None
-            write_streamed(frame, context, java, batch.number)
-            return WrittenRows(), None
+            sums = self._sums(verifying)
+            return write_streamed(frame, context, java, batch.number, sums), None
         with self.outputs.finished(rows) as finished:
             is_computed = self.outputs.are_computed_first
             audited = self._audit(batch, verifying.result()) if is_computed else None
@@ -334,8 +336,21 @@ class Batch:
             static = self.static_tables.write(context, frames, batch.number)
             if self.archives is not None:
                 static |= self._write_pieces(frames, batch, self.archives)
-            written = write_outputs(frames, context, java, batch.number)
+            sums = self._sums(verifying)
+            written = write_outputs(frames, context, java, batch.number, sums)
             return replace(written, rows={**written.rows, **static}), audited
+
+    def _sums(self, verifying: Future[VerifiedBatch]) -> Sums:
+        """Return the bounds of the sums before the batch.
+
+        A batch that its transaction undoes whole is written while the head is verified: it takes
+        those that the batch before it has left.
+        """
+        if not self.context.job.totals:
+            return {}
+        if self._after is not None:
+            return sum_bounds.before(self.context, self._after.sums, is_first=False)
+        return sum_bounds.before(self.context, verifying.result().head.sums, is_first=True)
 
     def _write_pieces(
         self, frames: Frames, batch: MicroBatch, archives: Archives
@@ -466,6 +481,7 @@ class Batch:
         )
         rows, store = _state(batch) if job.kind.is_stateful else (None, None)
         after = batch_commit.moved(verified.head, number, verified.planned, rows, store)
+        self._after = after = replace(after, sums=written.sums)
         if batch.transaction is not None:
             batch_commit.write_head(batch.transaction, path, after, done)
         else:

@@ -64,7 +64,7 @@ def rewind(
         emptied = [*emptied_totals.told(context, emptied_totals.number_of(head, mine))]
         emptied_totals.swap(context, tablets, mine)
         since = {queue.path: rows for queue, rows in zip(found.queues, targets, strict=True)}
-        head = replace(head, state_since=since)
+        head = replace(head, state_since=since, sums={})
     start.begin(context, tablets, mine, found, StartPlan(targets, head, move=Move("rewind", moved)))
     return [*_told(moved), *emptied, *_consequences(context, found, targets)]
 

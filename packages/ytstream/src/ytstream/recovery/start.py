@@ -197,6 +197,8 @@ def _begun(context: JobContext, found: Snapshot, plan: StartPlan, head: Head) ->
         state_rows=None,
         state_since={},
         store=None,
+        # Those of totals that a rewind has emptied go.
+        sums={path: known for path, known in head.sums.items() if path in plan.head.sums},
     )
     if not context.job.kind.is_stateful:
         return replace(after, state_since=_counted_since(context, found, plan, rows))

@@ -128,7 +128,7 @@ def _of_aggregate(column: Column) -> tuple[str, str] | None:
         return "a key column cannot have aggregate=", "leave it out"
     if function not in AGGREGATES:
         return (
-            f"there is no aggregate function {function!r}",
+            f"there is no aggregate function {column.aggregate!r}",
             f"use one of {', '.join(AGGREGATES)}; of an average, keep the sum and the count: the "
             "reader divides",
         )
@@ -207,7 +207,6 @@ def _column(where: str, entry: Any) -> Column:
         and isinstance(column.name, str)
         and isinstance(column.required, bool)
         and isinstance(column.key, bool)
-        and isinstance(column.aggregate, str | None)
     ):
         raise JobError(
             f"{where}: wanted a Column, or (name, type, required)",

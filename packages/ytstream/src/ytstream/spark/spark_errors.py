@@ -18,13 +18,11 @@ from .jvm_process import OTHER_FOLDER, explained_jvm
 _TOO_LONG = " is too long for dynamic data"
 """What YTsaurus says of a value above 16 MiB (client/table_client/unversioned_row.cpp,
 ValidateDynamicValue)."""
-_TOO_LARGE = " is beyond 64 bits"
-"""What the connector says of contributions that a column cannot hold together (Totals.java)."""
 _FATAL = (
     "[CAST_", "[DIVIDE_BY_ZERO", "[ARITHMETIC_OVERFLOW", "[NUMERIC_VALUE_OUT_OF_RANGE",
     "[CANNOT_PARSE_TIMESTAMP", "PythonException", "Illegal value", "out of allowed range",
     "Cannot find Spark field", "Cannot find YT columns", "cannot have null value",
-    "Required column", "[USER_RAISED_EXCEPTION]", "json_of: ", _TOO_LONG, _TOO_LARGE,
+    "Required column", "[USER_RAISED_EXCEPTION]", "json_of: ", _TOO_LONG,
 )  # fmt: skip
 """Parts of messages that no restart ends, since the same row, plan or schema fails again; Spark's
 error conditions ("[CAST_INVALID_INPUT] ...") among them."""
@@ -139,11 +137,6 @@ def _fatal(error: PySparkException | Py4JJavaError, text: str, where: str) -> Jo
         remedy = (
             "shorten the value in transform.py, or keep such rows out with REJECT, e.g. "
             "octet_length(text) > 8000000; `capture failed` keeps the rows of the batch"
-        )
-    if _TOO_LARGE in text:
-        remedy = (
-            "keep such rows out with REJECT, e.g. abs(price) > 1000000000000, or contribute larger "
-            "units; `capture failed` keeps the rows of the batch"
         )
     if "PythonException" in text and any(part in found for part in _MISSING):
         # An executor that came after the start was not asked for its packages.

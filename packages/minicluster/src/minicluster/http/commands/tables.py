@@ -232,7 +232,7 @@ def lookup_rows(call: Invocation) -> Any:
     "select_rows",
     parameters={
         **_SNAPSHOT,
-        **read("query allow_join_without_index enable_statistics"),
+        **read("query allow_join_without_index enable_statistics input_row_limit"),
         "allow_full_scan": only(True),
         **each(
             "enable_code_cache execution_backend expression_builder_version "
@@ -250,7 +250,9 @@ def lookup_rows(call: Invocation) -> Any:
     heavy=True,
 )
 def select_rows(call: Invocation) -> Any:
-    statistics = Statistics() if call.flag("enable_statistics") else None
+    limit = call.integer("input_row_limit")
+    is_asked = call.flag("enable_statistics")
+    statistics = Statistics() if is_asked or limit is not None else None
     rowset = select(
         call.cluster.tables,
         call.string("query"),
@@ -258,8 +260,10 @@ def select_rows(call: Invocation) -> Any:
         join_without_key=call.flag("allow_join_without_index"),
         statistics=statistics,
     )
+    if statistics is not None:
+        statistics.verify(limit)
     rows = shown(rowset)
-    return rows if statistics is None else WithParameters(rows, statistics.to_yson())
+    return WithParameters(rows, statistics.to_yson()) if is_asked and statistics else rows
 
 
 def _timestamp(call: Invocation) -> int | None:

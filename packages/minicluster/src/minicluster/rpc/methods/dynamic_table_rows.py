@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...control.parameters import NO_REPLICAS, NO_UDF, TUNING, WHOLE, Harmless, each, only, read
-from ...query import select
+from ...query import Statistics, select
 from ...rows import wire
 from ...tables.commands import require_lookup
 from ...tables.row_locks import Taken, from_bits
@@ -145,7 +145,7 @@ def versioned_lookup_rows(call: Invocation) -> Sequence[Part]:
     "SelectRows",
     parameters={
         **_TUNED,
-        **read("query timestamp allow_join_without_index"),
+        **read("query timestamp allow_join_without_index input_row_limit"),
         "allow_full_scan": only(True),
         "fail_on_incomplete_result": WHOLE,
         "read_from": NO_REPLICAS,
@@ -158,10 +158,15 @@ def versioned_lookup_rows(call: Invocation) -> Sequence[Part]:
 )
 def select_rows(call: Invocation) -> Sequence[Part]:
     message = call.message
+    limit = message.input_row_limit if message.HasField("input_row_limit") else None
+    statistics = None if limit is None else Statistics()
     rowset = select(
         call.cluster.tables,
         text(message.query),
         _timestamp(message.timestamp),
         join_without_key=message.allow_join_without_index,
+        statistics=statistics,
     )
+    if statistics is not None:
+        statistics.verify(limit)
     return rowsets.write(call.reply.rowset_descriptor, rowset)

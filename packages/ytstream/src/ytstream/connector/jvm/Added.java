@@ -1,45 +1,33 @@
 package ytstream;
 
 import java.io.Serializable;
-import java.math.BigInteger;
+import java.util.ArrayList;
 
-/** What a task adds to totals: of each sum the most that it adds to any key, up and down. */
+/** What a task adds to the sums of a table, whole numbers alone. */
 final class Added implements Serializable {
-  private static final BigInteger MOST = BigInteger.valueOf(Long.MAX_VALUE);
-  private static final BigInteger LEAST = BigInteger.valueOf(Long.MIN_VALUE);
-  private static final BigInteger MOST_UNSIGNED = BigInteger.ONE.shiftLeft(64).subtract(BigInteger.ONE);
-
-  private final String[] names;
-  private final BigInteger[] up;
-  private final BigInteger[] down;
-  private final boolean[] isUnsigned;
+  final String[] names;
+  /** By sum: the least and the most that the task adds to a key that it does not name, as far from 0. */
+  final long[] least;
+  final long[] most;
+  /** Named keys as they are on the wire; by sum what the task adds to each, modulo 64 bits, and how often that was left. */
+  final ArrayList keys = new ArrayList();
+  final ArrayList sums = new ArrayList();
+  final ArrayList beyond = new ArrayList();
 
   Added(String[] names) {
     this.names = names;
-    up = new BigInteger[names.length];
-    down = new BigInteger[names.length];
-    isUnsigned = new boolean[names.length];
-    for (int i = 0; i < names.length; i++) up[i] = down[i] = BigInteger.ZERO;
+    least = new long[names.length];
+    most = new long[names.length];
   }
 
-  void signed(int column, long most, long least) {
-    up[column] = BigInteger.valueOf(most);
-    down[column] = BigInteger.valueOf(least);
+  void most(int sum, long added) {
+    if (added > most[sum]) most[sum] = added;
+    else if (added < least[sum]) least[sum] = added;
   }
 
-  void unsigned(int column, long most) {
-    isUnsigned[column] = true;
-    up[column] = new BigInteger(Long.toUnsignedString(most));
-  }
-
-  /** Add what another task of the batch adds. Raises ArithmeticException where both may be beyond the column. */
-  void and(Added other) {
-    for (int i = 0; i < names.length; i++) {
-      isUnsigned[i] |= other.isUnsigned[i];
-      up[i] = up[i].add(other.up[i]);
-      down[i] = down[i].add(other.down[i]);
-      BigInteger most = isUnsigned[i] ? MOST_UNSIGNED : MOST;
-      if (up[i].compareTo(most) > 0 || down[i].compareTo(LEAST) < 0) throw Totals.tooLarge(names[i]);
-    }
+  void name(byte[] key, long[] added, int[] wraps) {
+    keys.add(key);
+    sums.add(added);
+    beyond.add(wraps);
   }
 }

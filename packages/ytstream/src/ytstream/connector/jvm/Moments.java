@@ -76,7 +76,8 @@ public final class Moments {
     return number == null ? "" : spark.getLocalProperty("spark.jobGroup.id") + " " + number;
   }
 
-  private static long started(YtClientConfiguration conf) {
+  /** Return the start of the transaction of this thread's batch; without one, a time of the cluster. */
+  static long started(YtClientConfiguration conf) {
     Option opened = YtStreamingTransactionContext.get();
     if (opened.isEmpty()) return generated(conf);
     StreamingTxContext context = (StreamingTxContext) opened.get();

@@ -66,8 +66,11 @@ public final class Output implements VoidFunction, Serializable {
    * {@code tablets} are those of a table without a key, 0 for any other: without an index in the rows, all rows of a
    * request go to one tablet at random (YTsaurus, native transaction.cpp). A row that is true in the column {@code deleted}
    * is deleted; no column is empty.
+   *
+   * Return what was added to sums; null if the table adds up nothing. With {@code isExact} each key is named in it.
    */
-  public static void write(RDD rows, StructType schema, String path, TableSchema table, int most, int tablets, String deleted) {
+  public static Sums write(RDD rows, StructType schema, String path, TableSchema table, int most, int tablets, String deleted,
+      boolean isExact) {
     YtClientConfiguration conf = YtClientConfigurationConverter.ytClientConfiguration(rows.sparkContext().getConf());
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     YTreeBinarySerializer.serialize(table.toYTree(), out);
@@ -82,21 +85,19 @@ public final class Output implements VoidFunction, Serializable {
     Output output = new Output(
         conf, path, out.toByteArray(), schema, most, tablets, deleted.isEmpty() ? -1 : schema.fieldIndex(deleted),
         batch == null ? null : batch.txId(), making, all);
-    if (Totals.has(table)) add(rows, output);
+    Sums sums = null;
+    if (Totals.has(table)) add(rows, output, Sums.few(isExact, rows.getNumPartitions()), sums = new Sums(conf, rows.sparkContext(), path, table));
     else rows.toJavaRDD().foreachPartition(output);
     long[] spent = SPENT.get() == null ? new long[2] : (long[]) SPENT.get();
     long wall = System.nanoTime() - begun;
     spent[0] += wall;
     if (all.sum() > 0) spent[1] += (long) (wall * (double) (all.sum() - making.sum()) / all.sum());
     SPENT.set(spent);
+    return sums;
   }
 
-  private static void add(RDD rows, Output output) {
-    Added total = null;
-    for (Object task : rows.toJavaRDD().mapPartitions(new Adding(output)).collect()) {
-      if (total == null) total = (Added) task;
-      else total.and((Added) task);
-    }
+  private static void add(RDD rows, Output output, long few, Sums sums) {
+    for (Object task : rows.toJavaRDD().mapPartitions(new Adding(output, few)).collect()) sums.add((Added) task);
   }
 
   /**
@@ -147,7 +148,7 @@ public final class Output implements VoidFunction, Serializable {
    * Add the rows of a task to totals, each key once. Nothing is sent a second time: in one transaction that would be
    * added, too (YTsaurus, tablet_request_batcher.cpp). A request whose reply is lost fails the task, and with it the batch.
    */
-  Added added(java.util.Iterator rows) throws Exception {
+  Added added(java.util.Iterator rows, long few) throws Exception {
     if (transaction == null) throw new IllegalStateException(path + " has totals, and there is no transaction to add in");
     TableSchema to = TableSchema.fromYTree(YTreeBinarySerializer.deserialize(new ByteArrayInputStream(table)));
     Totals totals = new Totals(to);
@@ -164,7 +165,7 @@ public final class Output implements VoidFunction, Serializable {
       }
       flight.land();
     }
-    return totals.added();
+    return totals.added(few);
   }
 
   private void writeInto(java.util.Iterator rows, ApiServiceTransaction batch, Encoder encoder, TableSchema to)

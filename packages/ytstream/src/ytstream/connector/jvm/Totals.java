@@ -22,6 +22,8 @@ final class Totals {
   private final int values;
   private final int[] functions;
   private final String[] names;
+  /** Which columns are sums of whole numbers: those may become too large. */
+  private final boolean[] isWhole;
   private int rows;
   /** An open hash table: the number of a row + 1, or 0. Its length is a power of two. */
   private int[] slots = new int[1 << 12];
@@ -34,6 +36,8 @@ final class Totals {
   private byte[] types;
   private long[] numbers;
   private byte[][] texts;
+  /** By row and column: how often a sum has left 64 bits, up or down. Null as long as none has. */
+  private int[] wraps;
   /** The row that is written next. */
   private int next;
 
@@ -45,10 +49,12 @@ final class Totals {
     values = count - first;
     functions = new int[values];
     names = new String[values];
+    isWhole = new boolean[values];
     for (int i = 0; i < values; i++) {
       ColumnSchema column = table.getColumnSchema(keys + i);
       names[i] = column.getName();
       functions[i] = function(column.getAggregate());
+      isWhole[i] = functions[i] == SUM && column.getType().getValue() != Wire.DOUBLE;
       if (column.getType().getValue() >= Wire.STRING) texts = new byte[hashes.length * values][];
     }
     types = new byte[hashes.length * values];
@@ -140,6 +146,7 @@ final class Totals {
     types = Arrays.copyOf(types, cells);
     numbers = Arrays.copyOf(numbers, cells);
     if (texts != null) texts = (byte[][]) Arrays.copyOf(texts, cells);
+    if (wraps != null) wraps = Arrays.copyOf(wraps, cells);
     slots = new int[most * 2];
     for (int row = 0; row < rows; row++) {
       int slot = hashes[row] & slots.length - 1;
@@ -163,13 +170,14 @@ final class Totals {
       if (isNew || isBetter(column, order(text, texts[cell]))) texts[cell] = text;
     } else {
       long number = wire.getLong(at);
-      numbers[cell] = isNew ? number : combined(column, type, numbers[cell], number);
+      numbers[cell] = isNew ? number : combined(cell, column, type, number);
     }
     types[cell] = type;
   }
 
-  private long combined(int column, int type, long old, long added) {
-    if (functions[column] == SUM) return sum(column, type, old, added);
+  private long combined(int cell, int column, int type, long added) {
+    long old = numbers[cell];
+    if (functions[column] == SUM) return sum(cell, type, old, added);
     int order;
     if (type == Wire.DOUBLE) order = Double.compare(Double.longBitsToDouble(added), Double.longBitsToDouble(old));
     else order = type == Wire.UINT64 ? Long.compareUnsigned(added, old) : Long.compare(added, old);
@@ -180,20 +188,22 @@ final class Totals {
     return functions[column] == MIN ? order < 0 : order > 0;
   }
 
-  /** The table wraps without an error (YTsaurus, udf/sum.c): here it is one. */
-  private long sum(int column, int type, long old, long added) {
+  /**
+   * A sum wraps as the table's does (YTsaurus, udf/sum.c), so what is sent is right wherever the total fits. Whether it does,
+   * the driver finds out: see Sums.
+   */
+  private long sum(int cell, int type, long old, long added) {
     if (type == Wire.DOUBLE) {
       return Double.doubleToRawLongBits(Double.longBitsToDouble(old) + Double.longBitsToDouble(added));
     }
     long sum = old + added;
     boolean isOver = type == Wire.UINT64
         ? Long.compareUnsigned(sum, old) < 0 : ((old ^ sum) & (added ^ sum)) < 0;
-    if (isOver) throw tooLarge(names[column]);
+    if (isOver) {
+      if (wraps == null) wraps = new int[types.length];
+      wraps[cell] += type == Wire.UINT64 || added > 0 ? 1 : -1;
+    }
     return sum;
-  }
-
-  static ArithmeticException tooLarge(String column) {
-    return new ArithmeticException("what a batch adds to column " + column + " is beyond 64 bits");
   }
 
   /** Texts compare by their bytes, as numbers without a sign. */
@@ -205,26 +215,47 @@ final class Totals {
     return one.length - other.length;
   }
 
-  /** Return what the task adds: of each sum the most that it adds to any key, up and down. */
-  Added added() {
-    Added found = new Added(names);
-    for (int i = 0; i < values; i++) {
-      if (functions[i] != SUM) continue;
-      int type = 0;
-      long most = 0;
-      long least = 0;
-      for (int row = 0; row < rows; row++) {
-        int cell = row * values + i;
-        if (types[cell] == 0) continue;
-        type = types[cell];
-        boolean isMore = type == Wire.UINT64 ? Long.compareUnsigned(numbers[cell], most) > 0 : numbers[cell] > most;
-        if (isMore) most = numbers[cell];
-        else if (type == Wire.INT64 && numbers[cell] < least) least = numbers[cell];
-      }
-      if (type == Wire.UINT64) found.unsigned(i, most);
-      else if (type == Wire.INT64) found.signed(i, most, least);
+  /** Return what the task adds to sums of whole numbers. It names each key to which it adds more than {@code few}. */
+  Added added(long few) {
+    int count = 0;
+    for (int i = 0; i < values; i++) if (isWhole[i]) count++;
+    int[] columns = new int[count];
+    String[] found = new String[count];
+    for (int i = 0, at = 0; i < values; i++) {
+      if (!isWhole[i]) continue;
+      columns[at] = i;
+      found[at++] = names[i];
     }
-    return found;
+    Added added = new Added(found);
+    for (int row = 0; count > 0 && row < rows; row++) {
+      if (isNamed(row, columns, few)) name(row, columns, added);
+      else for (int i = 0; i < count; i++) added.most(i, numbers[row * values + columns[i]]);
+    }
+    return added;
+  }
+
+  private boolean isNamed(int row, int[] columns, long few) {
+    for (int i = 0; i < columns.length; i++) {
+      int cell = row * values + columns[i];
+      // An unsigned number with the highest bit is negative here, and far from few.
+      if (numbers[cell] > few || numbers[cell] < -few || wraps != null && wraps[cell] != 0) return true;
+    }
+    return false;
+  }
+
+  private void name(int row, int[] columns, Added added) {
+    ByteBuffer key = ByteBuffer.wrap(new byte[8 * (starts[row + 1] - starts[row])]).order(ByteOrder.LITTLE_ENDIAN);
+    for (int word = starts[row]; word < starts[row + 1]; word++) key.putLong(words[word]);
+    long[] sums = new long[columns.length];
+    int[] beyond = new int[columns.length];
+    for (int i = 0; i < columns.length; i++) {
+      int cell = row * values + columns[i];
+      sums[i] = numbers[cell];
+      beyond[i] = wraps == null ? 0 : wraps[cell];
+      // As a signed number has them, which BigInteger reads.
+      if (types[cell] == Wire.UINT64 && sums[i] < 0) beyond[i]++;
+    }
+    added.name(key.array(), sums, beyond);
   }
 
   boolean hasNext() {
