@@ -19,7 +19,7 @@ from ytstream.ledger.positions import read_head
 from ytstream.outputs import sum_bounds
 from ytstream.provisioning import job_objects
 from ytstream.recovery import added_totals, emptied_totals
-from ytstream.schema.sums import Bounds, sums_of, unknown
+from ytstream.schema.sums import Bounds, quarter_of, sums_of
 
 IN_STATE = [Column("auction", "int64", key=True), Column("bids", "int64", required=True)]
 IN_TABLE = [IN_STATE[0], replace(IN_STATE[1], aggregate="sum")]
@@ -123,26 +123,30 @@ def test_a_rewind_begins_with_empty_totals(driver: Driver) -> None:
     driver.start(new_process=True)
 
 
-def test_bounds_of_totals_come_from_the_table_and_stay_in_the_head(driver: Driver) -> None:
-    """A slow table has none: then each batch looks up its keys. The next query asks it again."""
-    path = driver.settings.output
-    ends = sums_of(driver.context.job.output_columns["output"])
-    for known, is_first in (({}, False), ({path: {"bids": unknown(ends["bids"])}}, True)):
-        found = sum_bounds.before(driver.context, known, is_first=is_first)
-        assert found == {path: {"bids": Bounds()}}
-    for key, more in ((1, 2**62), (1, 2**62 - 1), (2, -5), (3, None)):
+def test_bounds_of_totals_come_from_the_table_and_stay_in_the_head(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table with many rows is not asked, nor is one that does not answer."""
+    path, context = driver.settings.output, driver.context
+    ends = sums_of(context.job.output_columns["output"])
+    guessed = {path: {"bids": quarter_of(ends["bids"])}}
+    assert sum_bounds.before(context, {}, is_first=False) == {path: {"bids": Bounds()}}
+    for key, more in ((1, 2**62), (1, 2**62 - 1), (2, -5)):
         client = cast(Any, driver.client)
-        client.insert_rows(path, [{"auction": key, "bids": more or 0}], aggregate=True, update=True)
-    found = sum_bounds.before(driver.context, {}, is_first=False)
-    assert found == {path: {"bids": Bounds(-5, 2**63 - 1)}}
-    assert sum_bounds.before(driver.context, found, is_first=False) == found
+        client.insert_rows(path, [{"auction": key, "bids": more}], aggregate=True, update=True)
+    found = {path: {"bids": Bounds(-5, 2**63 - 1)}}
+    assert sum_bounds.before(context, {}, is_first=False) == found
+    large = {path: {"bids": Bounds(0, 2**63 - 1)}}
+    assert sum_bounds.before(context, large, is_first=False) == large
+    assert sum_bounds.before(context, large, is_first=True) == found
+    monkeypatch.setattr(sum_bounds, "_FEW_ROWS", 1)
+    assert sum_bounds.before(context, {}, is_first=True) == guessed
+    monkeypatch.undo()
     driver.client.unmount_table(path, sync=True)
-    assert sum_bounds.before(driver.context, {}, is_first=True)[path] == {
-        "bids": unknown(ends["bids"])
-    }
+    assert sum_bounds.before(context, {}, is_first=True) == guessed
+    assert sum_bounds.before(context, large, is_first=True) == large
     most = {path: {"bids": Bounds(-(2**63), 2**63 - 1), "sizes": Bounds(0, 2**64 - 1)}}
-    row = head_row(replace(Head(), sums=most))
-    driver.client.insert_rows(driver.settings.ledger, [row])
+    driver.client.insert_rows(driver.settings.ledger, [head_row(replace(Head(), sums=most))])
     head = read_head(driver.settings.ledger, driver.client.select_rows)
     assert head is not None
     assert head.sums == most
@@ -206,6 +210,9 @@ def test_a_state_becomes_totals_of_the_table(driver_of: DriverOf) -> None:
         driver.context = replace(driver.context, job=after)
     assert steps >= 5
     assert "nothing to do" in driver.migrate()[0]
+    head = read_head(driver.settings.ledger, driver.client.select_rows)
+    assert head is not None
+    assert head.sums == {driver.settings.output: {"bids": Bounds(0, 6)}}
     job_objects.require(driver.context)
     driver.start(new_process=True)
     played(driver)

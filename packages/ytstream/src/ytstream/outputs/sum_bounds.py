@@ -12,20 +12,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from yt.common import YtError
-
-from ..cluster.client import client_of
+from ..cluster.client import facts
+from ..cluster.table_extremes import extremes
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..schema.columns import spelled
-from ..schema.sums import ENDS, Bounds, Known, sums_of, unknown
-from ..settings.job_settings import token
+from ..schema.sums import ENDS, Bounds, Known, quarter_of, sums_of
 
 _SECONDS = 10.0
 """Time for the table to say its greatest totals: the batch waits, whose transaction is open."""
-_ROWS = 2**40
-"""More than any table has: the cluster's own limit of a query is a million."""
+_FEW_ROWS = 10_000
+"""So many rows are read in a moment."""
 
 
 @dataclass(frozen=True)
@@ -98,24 +96,30 @@ def _beyond(name: str, total: KeyTotal, exact: Bounds, ends: Bounds) -> JobError
 
 
 def before(context: JobContext, head: Mapping[str, Known], *, is_first: bool) -> dict[str, Known]:
-    """Return the bounds before a batch, by the output's path. Asks tables that are not known.
+    """Return the bounds before a batch, by the output's path.
 
-    And those that may be beyond half, in the first batch of a query: a table that was too slow to
-    answer, or whose totals have become less, is asked again.
+    A table that the job does not know yet is asked, if it has few rows: mostly none. The totals of
+    a larger one are taken to be below a quarter of the type. ``is_first`` in a query: a table whose
+    totals may be beyond half is asked again, since it may have been too slow to answer.
     """
     found: dict[str, Known] = {}
     for output in context.job.totals:
         path, ends = context.settings.outputs[output], sums_of(context.job.output_columns[output])
         known = {name: bounds for name, bounds in head.get(path, {}).items() if name in ends}
-        is_asked = known.keys() != ends.keys() or (
-            is_first and any(known[name].is_large(ends[name]) for name in ends)
-        )
-        if is_asked:
-            nobody = {name: unknown(ends[name]) for name in ends}
-            known = dict(scanned(context, path, ends) or {**nobody, **known})
+        if known.keys() != ends.keys():
+            asked = scanned(context, path, ends) if _has_few_rows(context, path) else None
+            guessed = {name: quarter_of(ends[name]) for name in ends}
+            known = {**(asked or guessed), **known}
+        elif is_first and any(known[name].is_large(ends[name]) for name in ends):
+            known = {**known, **(scanned(context, path, ends) or {})}
         if ends:
             found[path] = known
     return found
+
+
+def _has_few_rows(context: JobContext, path: str) -> bool:
+    found = facts(context.client, path, ["chunk_row_count"])
+    return found is not None and int(found["chunk_row_count"]) <= _FEW_ROWS
 
 
 def is_exact(known: Known, ends: Known) -> bool:
@@ -125,23 +129,7 @@ def is_exact(known: Known, ends: Known) -> bool:
 
 def scanned(context: JobContext, path: str, ends: Known) -> Known | None:
     """Return what the whole table has; None if it does not say so in time."""
-    names = [*ends]
-    asked = ", ".join(
-        f"min([{name}]) as least{at}, max([{name}]) as most{at}" for at, name in enumerate(names)
-    )
-    settings = context.settings
-    client = client_of(settings.proxy, token(settings), patient=False, seconds=_SECONDS)
-    try:
-        rows = [
-            *client.select_rows(f"{asked} from [{path}] group by 1 as one", input_row_limit=_ROWS)
-        ]
-    except (YtError, OSError):
-        return None
-    found = {**rows[0]} if rows else {}
-    return {
-        name: Bounds(min(0, found.get(f"least{at}") or 0), max(0, found.get(f"most{at}") or 0))
-        for at, name in enumerate(names)
-    }
+    return extremes(context.settings, path, ends, _SECONDS)
 
 
 def added(lines: str) -> Added:

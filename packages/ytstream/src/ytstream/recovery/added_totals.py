@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..cluster.table_extremes import extremes
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger.ledger_rows import Head
+from ..schema.sums import Known, sums_of
 from ..schema.table_schema import with_functions
+
+_SECONDS = 600.0
+"""Time for a table to say its greatest values: the job is stopped."""
 
 Lacking = Mapping[str, tuple[list[str], Any]]
 """Output -> the columns that lack their function, and the schema with all of them."""
@@ -48,6 +53,21 @@ def add(context: JobContext, wanted: Lacking) -> None:
     for name in context.job.totals:
         if client.get(f"{outputs[name]}/@tablet_state") != "mounted":
             client.mount_table(outputs[name], sync=True)
+
+
+def bounds(context: JobContext, head: Head) -> Mapping[str, Known]:
+    """Return the bounds of all sums. Tables that have got their functions are read whole.
+
+    One that does not answer is not in it: see outputs/sum_bounds.py.
+    """
+    found = dict(head.sums)
+    for name in context.job.totals:
+        path, ends = context.settings.outputs[name], sums_of(context.job.output_columns[name])
+        if found.get(path, {}).keys() != ends.keys() and (
+            known := extremes(context.settings, path, ends, _SECONDS)
+        ):
+            found[path] = known
+    return found
 
 
 def verify_state(context: JobContext, head: Head) -> None:

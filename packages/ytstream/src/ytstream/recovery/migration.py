@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..job import JobContext
@@ -34,6 +35,7 @@ def migrate(context: JobContext, tablets: Tablets) -> list[str]:
     added_totals.add(context, added_totals.lacking(context))
     found = positions.read(context.client, context.settings)
     plan = start.decide(context, found, migrating=True)
+    plan = replace(plan, head=replace(plan.head, sums=added_totals.bounds(context, plan.head)))
     start.begin(context, tablets, epoch, found, plan)
     done += [*plan.said, *output_ownership.former(context, found.head or Head())]
     return [*done, "done: the next start continues where the job stopped"]

@@ -197,8 +197,8 @@ def _begun(context: JobContext, found: Snapshot, plan: StartPlan, head: Head) ->
         state_rows=None,
         state_since={},
         store=None,
-        # Those of totals that a rewind has emptied go.
-        sums={path: known for path, known in head.sums.items() if path in plan.head.sums},
+        # Those of totals that a rewind has emptied go, and those that `migrate` has asked for come.
+        sums={path: head.sums.get(path, known) for path, known in plan.head.sums.items()},
     )
     if not context.job.kind.is_stateful:
         return replace(after, state_since=_counted_since(context, found, plan, rows))
