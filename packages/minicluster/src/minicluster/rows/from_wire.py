@@ -7,8 +7,9 @@ one) and is valid. Rows that already look like that - the usual case - are store
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from struct import Struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from struct import Struct, error
 from typing import Any
 
 from yt import yson
@@ -457,8 +458,7 @@ def key_reader(schema: TableSchema) -> Callable[[bytes], Key]:
     if not {wire.INT64, wire.UINT64}.issuperset(kinds):
         return lambda row: key_of(row, count)
     # Row header; then per column its id, its type, flags and length, and the number.
-    codes = {wire.INT64: "q", wire.UINT64: "Q"}
-    layout = Struct("<8x" + "".join(f"2xB5x{codes[kind]}" for kind in kinds))
+    layout = _layout(kinds)
 
     def key(row: bytes) -> Key:
         if len(row) >= layout.size:
@@ -468,3 +468,21 @@ def key_reader(schema: TableSchema) -> Callable[[bytes], Key]:
         return key_of(row, count)
 
     return key
+
+
+def keys_of(schema: TableSchema, rows: Sequence[bytes]) -> Iterator[Key]:
+    """Return the key of each stored row; keys of integers are read at one go."""
+    kinds = [column.wire_type for column in schema.columns[: schema.key_count]]
+    if rows and {wire.INT64, wire.UINT64}.issuperset(kinds):
+        with suppress(error):  # a row of nulls may be too short
+            found = [*map(_layout(kinds).unpack_from, rows)]
+            read = [*zip(*found, strict=True)][::2]
+            if all(one.count(kind) == len(rows) for one, kind in zip(read, kinds, strict=True)):
+                return iter(found)
+    return map(key_reader(schema), rows)
+
+
+def _layout(kinds: Sequence[int]) -> Struct:
+    """Return what reads a row's key of these integers: of each its type, and the number."""
+    codes = {wire.INT64: "q", wire.UINT64: "Q"}
+    return Struct("<8x" + "".join(f"2xB5x{codes[kind]}" for kind in kinds))

@@ -73,14 +73,23 @@ class SortedData:
         added: Update | None = None,
     ) -> None:
         """Add a version; timestamps of one key must grow. `most` versions remain."""
-        before = self._last.get(key)
-        self._last[key] = (timestamp, row, stamps, added)
-        if before is None:
-            self._order.append(key)
-            self._ordered = False
-            return
+        self.put_all([(key, (timestamp, row, stamps, added))], most)
+
+    def put_all(self, versions: Iterable[tuple[Key, Version]], most: int) -> None:
+        """Add a version to each of these rows, as `put` does."""
+        last, order, before = self._last, self._order, len(self._order)
+        for key, version in versions:
+            former, last[key] = last.get(key), version
+            if former is None:
+                order.append(key)
+            else:
+                self._keep(key, former, version[0], most)
+        self._ordered = self._ordered and len(order) == before
+
+    def _keep(self, key: Key, former: Version, timestamp: int, most: int) -> None:
+        """Keep the former last version of a row beside one of `timestamp`."""
         older = self._older.setdefault(key, [])
-        older.append(before)
+        older.append(former)
         horizon = timestamp - _KEEP
         # The last version before that time is what a read at that time sees.
         drop = max(bisect_left(older, (horizon,)) - 1, len(older) + 1 - most)

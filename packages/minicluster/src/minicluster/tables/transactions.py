@@ -28,13 +28,13 @@ from ..cypress.model import Node
 from ..cypress.store import Store
 from ..rows import aggregates, wire
 from ..rows.aggregates import flagged, without_flag
-from ..rows.from_wire import DELETE, Key, Modification, Update, key_reader
+from ..rows.from_wire import DELETE, Key, Modification, Update, key_reader, keys_of
 from ..rows.schema import DATA_WEIGHT, TIMESTAMP, TableSchema, violation
 from . import row_locks
 from .mounts import Mounts
 from .ordered import stamped
 from .row_locks import Taken
-from .sorted import VERSIONS, stamps_after
+from .sorted import VERSIONS, Version, stamps_after
 from .table import MOUNTED, Table, not_mounted
 
 MAX_ROWS_PER_TABLET = 100_000
@@ -354,15 +354,24 @@ def _apply(buffered: Buffered, timestamp: int, versions: int) -> None:
         ids_ = [_column_id(table.schema, name) for name in (TIMESTAMP, DATA_WEIGHT)]
         rows, data.data_weight = stamped(added, ids_[0], ids_[1], timestamp, data.data_weight)
         data.append(rows, timestamp)
-    for key, change in buffered.changed.items():
-        stamps = given = None
-        if isinstance(change, dict):
-            last = table.data.last(key)
-            stamps = stamps_after(last, change, len(table.schema.columns), timestamp)
-            given = {index: piece for index, piece in change.items() if flagged(piece)} or None
-            old = table.schema.pieces_of(last[1]) if last and last[1] else {}
-            change = merged(table.schema, old, change)
-        table.data.put(key, change, timestamp, versions, stamps, given)
+    schema, last = table.schema, table.data.last
+    table.data.put_all(
+        (
+            (key, _updated(schema, last(key), change, timestamp))
+            if isinstance(change, dict)
+            else (key, (timestamp, change, None, None))
+            for key, change in buffered.changed.items()
+        ),
+        versions,
+    )
+
+
+def _updated(schema: TableSchema, last: Version | None, change: Update, timestamp: int) -> Version:
+    """Return the version of a row after an update."""
+    stamps = stamps_after(last, change, len(schema.columns), timestamp)
+    given = {index: piece for index, piece in change.items() if flagged(piece)} or None
+    old = schema.pieces_of(last[1]) if last and last[1] else {}
+    return timestamp, merged(schema, old, change), stamps, given
 
 
 def _column_id(schema: TableSchema, name: str) -> int | None:
@@ -409,7 +418,7 @@ def changes(
     them modifications make on top of `buffered`."""
     schema = buffered.table.schema
     key_of, keys = key_reader(schema), range(schema.key_count)
-    fresh: dict[Key, Change] = dict(zip(map(key_of, rows), rows, strict=True))
+    fresh: dict[Key, Change] = dict(zip(keys_of(schema, rows), rows, strict=True))
     for kind, _, given in modifications:
         if not isinstance(given, dict):
             fresh[key_of(given)] = None if kind == DELETE else given
