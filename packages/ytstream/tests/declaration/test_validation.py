@@ -288,6 +288,7 @@ BIDS = Column("bids", "int64", aggregate="sum")
             "the reader divides",
         ),
         (Column("v", "int64", aggregate="xdelta"), "no aggregate function", "sum, min, max, first"),
+        (Column("v", "int64", aggregate=True), "function True", "sum, min"),  # type: ignore[arg-type]
         (Column("v", "timestamp", aggregate="max"), "not go with type timestamp", "F.unix_micros"),
         (Column("v", "date", aggregate="max"), "not go with type date", 'use "int64"'),
         (Column("v", "int32", aggregate="sum"), "not go with type int32", 'use "int64"'),

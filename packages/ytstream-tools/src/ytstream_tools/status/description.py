@@ -9,7 +9,8 @@ from yt.yson import yson_to_json
 
 from ytstream.job import Job, conf_values
 from ytstream.ledger import ledger_rows
-from ytstream.schema.columns import Column
+from ytstream.schema.changes import deleted_columns, deleted_path
+from ytstream.schema.columns import Column, is_totals
 from ytstream.schema.table_schema import table_schema
 from ytstream.settings import spark_conf
 from ytstream.settings.job_settings import Settings
@@ -32,6 +33,9 @@ def tables(job: Job, settings: Settings) -> str:
         *(("queue", path, job.queue_columns) for path in settings.queues),
         *((name, settings.outputs[name], list_) for name, list_ in job.output_columns.items()),
     ]
+    for name, rule in job.deletions.items():
+        columns = deleted_columns(job.output_columns[name], rule)
+        described.append((deleted_path(name), deleted_path(settings.outputs[name]), columns))
     if settings.reference is not None:
         described.append(("reference", settings.reference, job.reference_columns))
     described.append(("ledger", settings.ledger, ledger_rows.COLUMNS))
@@ -104,7 +108,9 @@ def _table(name: str, path: str, columns: tuple[Column, ...], *, is_static: bool
             str(column["name"]),
             json.dumps(yson_to_json(column["type_v3"]), ensure_ascii=False).strip('"'),
             str(column.get("sort_order", "")),
+            *([str(column.get("aggregate", ""))] if is_totals(columns) else []),
         )
         for column in schema
     ]
-    return f"{name} {path}: {kind}, {attributes}\n" + table(("column", "type", "sort order"), rows)
+    header = ("column", "type", "sort order", *(["aggregate"] if is_totals(columns) else []))
+    return f"{name} {path}: {kind}, {attributes}\n" + table(header, rows)
