@@ -99,3 +99,9 @@ def test_a_difference_names_both_sides_in_the_words_of_tables_py(
 
 def test_an_output_of_outputs_is_told_to_correct_that_function() -> None:
     assert "outputs() gives" in str(unwritable(_column("int8"), types.LongType(), "outputs()"))
+
+
+def test_a_time_is_cast_to_text_and_not_to_bytes() -> None:
+    """Spark has no such cast."""
+    text = str(unwritable(_column("string"), types.TimestampType()))
+    assert 'cast it, .cast("string")' in text

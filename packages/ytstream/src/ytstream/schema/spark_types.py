@@ -163,7 +163,8 @@ def unwritable(column: Column, data_type: DataType, maker: str = "transform()") 
     if (given := data_type.typeName()) in (fitting := _WRITABLE[kind]):
         return None
     gives = "null and no type" if given == "void" else f"Spark's {data_type.simpleString()}"
-    castable = [name for name in fitting if name in _CASTABLE]
+    # Spark casts little to bytes, and texts go into a string as they are.
+    castable = [name for name in fitting if name in _CASTABLE and name != "binary"]
     remedy = f'cast it, .cast("{castable[-1]}")' if castable else "give it that type"
     return (
         f"column {column.name}: {maker} gives {gives}, the table has "
