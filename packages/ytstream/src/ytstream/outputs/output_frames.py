@@ -22,7 +22,7 @@ from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, Job, JobContext
 from ..schema import string_values
 from ..schema.changes import Merge, Newest
-from ..schema.columns import Column, key_of
+from ..schema.columns import Column, is_totals, key_of
 from ..schema.spark_types import line_of_tables, unwritable
 from . import any_columns, arrivals, column_values, string_columns
 
@@ -222,7 +222,8 @@ def verify_columns(
         gives = found[flag].simpleString() if flag in found else "no such column"
         problems.append(f"apply_as_deletes={flag!r}: {maker} gives {gives}, wanted a boolean")
     for column in extra:
-        line = line_of_tables(column, found[column])
+        # Of a column of totals nobody but the owner knows the function.
+        line = None if is_totals(columns) else line_of_tables(column, found[column])
         more = f"; to keep it, add {line} there" if line is not None else ""
         problems.append(f"column {column}: returned by {maker}, not in OUTPUTS{more}")
     shared = table.keys() & found.keys()
