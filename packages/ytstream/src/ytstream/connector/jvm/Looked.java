@@ -53,8 +53,9 @@ final class Looked extends AbstractIterator {
   private final UnsafeRow row;
   private final JoinedRow both = new JoinedRow();
   private final JoinedRow all = new JoinedRow();
-  /** For rows of the child that are no UnsafeRow; Spark's own operators give no others. */
-  private final UnsafeProjection unsafe;
+  private final StructType schema;
+  /** For rows of the child that are no UnsafeRow; Spark's own operators give no others. Made when it is needed. */
+  private UnsafeProjection unsafe;
   private final UnsafeProjection projection;
   private final ArrayDeque flight = new ArrayDeque();
   private final ArrayDeque free = new ArrayDeque();
@@ -77,7 +78,7 @@ final class Looked extends AbstractIterator {
     known = new WireRow(columns);
     none = new GenericInternalRow(spec.added.fields().length);
     row = new UnsafeRow(schema.fields().length);
-    unsafe = UnsafeProjection.create(schema);
+    this.schema = schema;
     projection = UnsafeProjection.create(made);
     rules = new KeyRule[on.length];
     for (int i = 0; i < on.length; i++) {
@@ -142,7 +143,7 @@ final class Looked extends AbstractIterator {
 
   private void add(Piece made) {
     InternalRow given = (InternalRow) rows.next();
-    made.add(given instanceof UnsafeRow ? (UnsafeRow) given : unsafe.apply(given));
+    made.add(given instanceof UnsafeRow ? (UnsafeRow) given : unsafe(given));
     if (!hasKey(given)) return;
     moment.rows.add(1);
     int mark = encoder.size();
@@ -156,6 +157,11 @@ final class Looked extends AbstractIterator {
     } else if (!made.isNew(keys, mark, end, hash)) {
       encoder.back(mark);
     }
+  }
+
+  private UnsafeRow unsafe(InternalRow given) {
+    if (unsafe == null) unsafe = UnsafeProjection.create(schema);
+    return unsafe.apply(given);
   }
 
   private boolean hasKey(InternalRow given) {

@@ -14,7 +14,9 @@ import scala.collection.immutable.Nil$;
 final class NewestRows extends AbstractIterator {
   private final Iterator rows;
   private final UnsafeProjection keyOf;
-  private final BaseOrdering order;
+  private final SortOrder rank;
+  /** Made when two rows have one key: its code takes longer to write than many rows. */
+  private BaseOrdering order;
   private final UnsafeRow newest;
   private final UnsafeRow key;
   /** The first row of the next key; the sort gives each row in the same object. */
@@ -23,7 +25,7 @@ final class NewestRows extends AbstractIterator {
   NewestRows(Iterator rows, scala.collection.immutable.List keys, SortOrder rank, int width) {
     this.rows = rows;
     keyOf = UnsafeProjection.create(keys);
-    order = RowOrdering.create(Lookup.sequence(Collections.singletonList(rank)), Nil$.MODULE$);
+    this.rank = rank;
     newest = UnsafeRow.createFromByteArray(0, width);
     key = UnsafeRow.createFromByteArray(0, keys.size());
   }
@@ -42,8 +44,13 @@ final class NewestRows extends AbstractIterator {
         next = row;
         break;
       }
-      if (order.compare(row, newest) > 0) newest.copyFrom(row);
+      if (isNewer(row)) newest.copyFrom(row);
     }
     return newest;
+  }
+
+  private boolean isNewer(UnsafeRow row) {
+    if (order == null) order = RowOrdering.create(Lookup.sequence(Collections.singletonList(rank)), Nil$.MODULE$);
+    return order.compare(row, newest) > 0;
   }
 }
