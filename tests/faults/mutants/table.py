@@ -485,8 +485,8 @@ CONNECTOR: Sequence[Mutant] = (
         "a range ends after its first reply",
         _of(
             "connector/jvm/RangeRows.java",
-            "    next += rows;\n    ask();\n",
-            "    next = end;\n    ask();\n",
+            "    next += rows;\n    askAhead();\n",
+            "    next = end;\n    askAhead();\n",
         ),
         f"{_CONNECTOR}/test_connector.py::test_a_range_of_several_replies_is_read_whole",
     ),
@@ -512,8 +512,8 @@ CONNECTOR: Sequence[Mutant] = (
         "the next range that was read ahead is that of its neighbour",
         _of(
             "connector/jvm/Ranges.java",
-            "      if (!ahead.has(key(next))) ahead.put(key(next), rows(next));\n",
-            "      if (!ahead.has(key(next))) ahead.put(key(next), rows(index));\n",
+            "      RangeRows rows = ahead.closing(rows(next));\n",
+            "      RangeRows rows = ahead.closing(rows(index));\n",
         ),
         _VALUES,
         f"{_CONNECTOR}/test_requests.py::test_a_batch_makes_few_requests",

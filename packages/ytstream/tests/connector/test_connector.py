@@ -454,6 +454,54 @@ def test_a_range_of_several_replies_is_read_whole(
     assert stream.is_exact()
 
 
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+def test_replies_are_bounded_in_bytes_and_nothing_stays_reserved(
+    stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, connector: str
+) -> None:
+    """A reply has at most 16 MiB (RangeRows.PIECE_BYTES), however few rows that are."""
+    monkeypatch.setattr(job_objects, "LOCAL_QUEUE_TABLETS", 1)
+    stream = stream_of("at_least_once")
+    rows = [{**row, "extra": "x" * (2 << 20)} for row in stream.sample.make(20)]
+    stream.publish(rows)
+    cluster.client.journal.clear()
+    reserved = _ahead(stream.spark)["reserved"]
+    with stream.running() as query:
+        wait(drained(stream.context), query)
+        pulls = len(cluster.client.journal("PullConsumer"))
+        assert 3 <= pulls <= 4  # 40 MiB
+        assert reserved() == 0
+        leaves = each(query._jsq.streamingQuery().lastExecution().logical().collectLeaves())
+        (read,) = [leaf.rdd() for leaf in leaves if leaf.isStreaming()]
+        # The task ends after a row, which Spark cannot send, and the next reply is under way.
+        with pytest.raises(Py4JJavaError, match="not serializable"):
+            read.take(1)
+        assert len(cluster.client.journal("PullConsumer")) == pulls + 2
+        assert reserved() == 0
+    assert stream.is_exact()
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+def test_a_task_reads_without_memory_for_rows_ahead(stream_of: StreamOf, connector: str) -> None:
+    stream = stream_of("transactional")
+    stream.configure(max_rows_per_partition=50)
+    stream.send(600)
+    ahead = _ahead(stream.spark)
+    found = [ahead["reserve"](size << 20) for size in (40, 40, 1)]
+    assert found == [40 << 20, 24 << 20, 0]  # AheadMemory.BYTES
+    try:
+        stream.drain()
+    finally:
+        ahead["free"](sum(found))
+    assert stream.is_exact()
+    assert ahead["reserved"]() == 0
+
+
+def _ahead(spark: SparkSession) -> dict[str, Any]:
+    assert compile_java.unavailable(spark) == ""
+    java = Java(jvm_of(spark))
+    return {name: java[f"ytstream.AheadMemory.{name}"] for name in ("reserve", "free", "reserved")}
+
+
 def test_all_requests_of_a_task_are_sent_again_where_one_fails(
     spark: SparkSession, cluster: Running, large: JobContext
 ) -> None:

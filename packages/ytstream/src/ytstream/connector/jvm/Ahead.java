@@ -1,20 +1,24 @@
 package ytstream;
 
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * Ranges that a task has asked for before it comes to them. Spark reads the partitions of a task one after the other, and
- * a range of few rows takes a request's time: so the requests of the next ranges are under way meanwhile.
+ * The ranges that a task reads, and those that it has asked for before it comes to them. Spark reads the partitions of a
+ * task one after the other, and a range of few rows takes a request's time: so the requests of the next ranges are under
+ * way meanwhile.
  */
 final class Ahead implements TaskCompletionListener {
-  /** By task: the RDD and the partition, as text, and the rows. */
   private static final ConcurrentHashMap TASKS = new ConcurrentHashMap();
 
   private final Long task;
+  /** By the RDD and the partition, as text: the rows that were asked for ahead of time. */
   private final HashMap ranges = new HashMap();
+  private final ArrayList open = new ArrayList();
 
   private Ahead(Long task) {
     this.task = task;
@@ -44,7 +48,15 @@ final class Ahead implements TaskCompletionListener {
     return (RangeRows) ranges.remove(range);
   }
 
+  /** Close the rows when the task ends: it may fail, or need only some of them. */
+  RangeRows closing(RangeRows rows) {
+    for (Iterator each = open.iterator(); each.hasNext(); ) if (((RangeRows) each.next()).isRead()) each.remove();
+    open.add(rows);
+    return rows;
+  }
+
   public void onTaskCompletion(TaskContext context) {
     TASKS.remove(task);
+    for (Object rows : open) ((RangeRows) rows).close();
   }
 }

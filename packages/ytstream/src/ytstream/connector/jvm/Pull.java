@@ -11,21 +11,19 @@ import tech.ytsaurus.core.cypress.YPath;
 import tech.ytsaurus.rpcproxy.TReqPullQueueConsumer;
 import tech.ytsaurus.rpcproxy.TRspPullQueueConsumer;
 
-/** One PullConsumer request. */
+/** One PullConsumer request for rows with up to {@code weight} bytes of data: a reply is one array. SPYT asks for a terabyte. */
 final class Pull extends Call {
-  /** A reply is one array in memory. SPYT asks for up to a terabyte. */
-  private static final DataSize WEIGHT = DataSize.fromMegaBytes(128);
-
   private final PullConsumer request;
 
-  Pull(CompoundClient yt, String consumer, String queue, int tablet, long first, long rows) {
+  Pull(CompoundClient yt, String consumer, String queue, int tablet, long first, long rows, long weight) {
     super(yt, "read " + rows + " rows of " + queue + ", partition " + tablet + ", from row " + first);
     request = PullConsumer.builder()
         .setConsumerPath(YPath.simple(consumer))
         .setQueuePath(YPath.simple(queue))
         .setPartitionIndex(tablet)
         .setOffset(Long.valueOf(first))
-        .setRowBatchReadOptions(RowBatchReadOptions.builder().setMaxRowCount(rows).setMaxDataWeight(WEIGHT).build())
+        .setRowBatchReadOptions(RowBatchReadOptions.builder()
+            .setMaxRowCount(rows).setMaxDataWeight(DataSize.fromBytes(weight)).build())
         .build();
     send();
   }

@@ -14,17 +14,17 @@ import tech.ytsaurus.spyt.wrapper.client.YtClientProvider$;
 
 /** The rows of a micro-batch of one queue: the ranges that SPYT's RDD has planned, read by RangeRows. */
 public final class Ranges extends RDD {
-  /** Ranges to ask for while one is read, and their rows: all are in memory. */
+  /** Ranges to ask for while one is read. AheadMemory bounds their bytes. */
   private static final int MOST_AHEAD = 8;
-  private static final long MOST_ROWS = 50000;
 
   private final YtClientConfiguration conf;
   private final StructType schema;
   private final String consumer;
   private final String queue;
   private final Partition[] ranges;
-  /** By partition: which one is the last of the task that reads it; see gather(). */
+  /** By partition: which one is the last of the task that reads it, and how many tasks read all; see gather(). */
   private int[] last;
+  private int tasks;
 
   Ranges(RDD planned, StructType schema, String consumer, String queue) {
     // The constructor with one parent: that with a list of them takes another Seq in each Scala.
@@ -52,29 +52,37 @@ public final class Ranges extends RDD {
       for (int i = from; i < to; i++) found[i] = to - 1;
     }
     last = found;
+    this.tasks = tasks;
   }
 
   public Iterator compute(Partition split, TaskContext task) {
     int index = split.index();
-    if (last == null) return rows(index);
     Ahead ahead = Ahead.of(task);
     RangeRows found = ahead.take(key(index));
-    if (found == null) found = rows(index);
-    long size = 0;
-    for (int next = index + 1; next <= Math.min(last[index], index + MOST_AHEAD) && size < MOST_ROWS; next++) {
-      size += size(next);
-      if (!ahead.has(key(next))) ahead.put(key(next), rows(next));
+    if (found == null) {
+      found = ahead.closing(rows(index));
+      found.ask();
     }
+    if (isGathered(task)) askAhead(ahead, index);
     return found;
+  }
+
+  /** Whether the task reads more ranges: a second reading of the batch has a task for each of them. */
+  private boolean isGathered(TaskContext task) {
+    return last != null && task.numPartitions() == tasks;
+  }
+
+  private void askAhead(Ahead ahead, int index) {
+    for (int next = index + 1; next <= Math.min(last[index], index + MOST_AHEAD); next++) {
+      if (ahead.has(key(next))) continue;
+      RangeRows rows = ahead.closing(rows(next));
+      if (!rows.askAhead()) return;
+      ahead.put(key(next), rows);
+    }
   }
 
   private String key(int index) {
     return id() + "/" + index;
-  }
-
-  private long size(int index) {
-    YtQueueRange range = (YtQueueRange) ranges[index];
-    return range.upperIndex() - range.lowerIndex();
   }
 
   private RangeRows rows(int index) {
