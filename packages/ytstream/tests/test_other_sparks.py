@@ -39,6 +39,7 @@ SAMPLE = (
 and the compiled connector, which each Spark handles in its own way."""
 MORE = (
     "ytstream/tests/connector/test_newest.py",
+    "ytstream/tests/outputs/test_totals.py::test_a_sum_reaches_the_end_of_64_bits_and_a_batch_beyond_it_ends_the_job",
     "ytstream/tests/query/test_lookup.py",
     "ytstream/tests/query/test_lookup_moment.py",
     "ytstream/tests/connector/test_json_of.py::test_a_job_reads_json_of_its_column_everywhere[spyt]",

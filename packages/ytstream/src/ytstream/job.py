@@ -11,6 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yt.type_info as ti
+
 from .cluster.client import Client
 from .schema.changes import Merge, Newest, remembers
 from .schema.columns import (
@@ -69,6 +71,8 @@ LATE = "late"
 """The reason of a late row in "rejected"."""
 LIGHT = ("status", "why", "logs", "stop", "drain", "metrics")
 """The commands that need neither Java nor Spark nor the job's code."""
+_WITH_NAN = ("double", "float", ti.Double, ti.Float)
+"""Types of columns that hold a number without an order."""
 ON_DISK = "(on the driver's disk)"
 """Said of the checkpoint of a job without state: each start makes a folder
 (spark/local_checkpoint.py)."""
@@ -148,11 +152,13 @@ class Job:
             object.__setattr__(self, "reject", {**self.reject, **implied})
 
     def _unordered(self, rule: Newest) -> Iterator[tuple[str, str]]:
-        """Yield a reason to reject rows, and its condition, if QUEUE allows null there."""
+        """Yield reasons to reject rows, and conditions, if QUEUE allows null or NaN there."""
         for column in self.queue:
-            name, is_required = _name_and_required(column)
+            name, type_, is_required = _parts(column)
             if name == rule.sequence_by and not is_required:
                 yield f"{name} is null", f"`{name}` IS NULL"
+            if name == rule.sequence_by and type_ in _WITH_NAN:
+                yield f"{name} is NaN", f"isnan(`{name}`)"
 
     def reading(self, queues: int) -> Job:
         """Return the job as it reads that many queues."""
@@ -237,10 +243,11 @@ class Job:
         return {name: resolved(f"REFERENCES[{name!r}]", columns) for name, columns in listed}
 
 
-def _name_and_required(column: Described) -> tuple[object, object]:
+def _parts(column: Described) -> tuple[object, object, object]:
+    """Return name, type and whether a column is required, as far as tables.py tells."""
     if isinstance(column, Column):
-        return column.name, column.required
-    return (column[0], column[2]) if isinstance(column, tuple) and len(column) == 3 else ("", True)
+        return column.name, column.type, column.required
+    return column if isinstance(column, tuple) and len(column) == 3 else ("", None, True)
 
 
 class Guarantee(ABC):

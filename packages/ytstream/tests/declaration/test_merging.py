@@ -74,6 +74,8 @@ def test_what_fits_is_accepted() -> None:
         ({"outputs": {"output": POSITIONS}}, "REJECT needs an output in OUTPUTS"),
         ({"merge": [NEWEST]}, "wanted a dict of outputs and newest(), or functions"),
         ({"merge": {"output": "newest"}}, "wanted newest(sequence_by=...), or a function"),
+        ({"merge": {"output": newest}}, "wanted newest(sequence_by=...), or a function"),
+        ({"merge": {}, "processing": "merge"}, 'processing="merge" and no MERGE'),
         ({"merge": {"output": Newest("")}}, "sequence_by='', wanted the name of a column"),
         (
             {"merge": {"output": Newest("at", 1)}},  # type: ignore[arg-type]
@@ -105,6 +107,12 @@ def test_rows_without_a_sequence_value_are_rejected_where_the_queue_may_have_the
     required = [replace(column, required=True) for column in QUEUE]
     assert _job(queue=required).reject == {}
     assert _job(merge={"output": _merge}).reject == {}
+    heights = _job(queue=required, merge={"output": newest("height")})
+    assert heights.reject == {"height is NaN": "isnan(`height`)"}
+    described = [(column.name, column.type, column.required) for column in required]
+    assert _job(queue=described, merge={"output": newest("height")}).reject == heights.reject
+    without = replace(heights, reject={}, outputs={"output": POSITIONS})
+    assert "height of QUEUE may be null or NaN" in refusal(lambda: verify(without))
     assert _job(reject={"low": "height < 0"}).reject == {
         "low": "height < 0",
         "at is null": "`at` IS NULL",

@@ -178,6 +178,21 @@ def test_a_number_that_an_unsigned_column_does_not_hold_is_named(
         assert re.search(r'\{"id":"a\d"\}\n  -> keep such rows out with REJECT', said), said
 
 
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("double('NaN') as k, 1D as at", "NaN in column k of 'current', which is a key"),
+        ("1D as k, float('NaN') as at", "NaN in column at of 'current', which orders the rows"),
+    ],
+)
+def test_nan_is_no_key_and_orders_no_rows(spark: SparkSession, row: str, said: str) -> None:
+    """The cluster has no such key, and no row would be newer than such a one."""
+    columns = resolved("", [Column("k", "double", key=True), Column("at", "double")])
+    with pytest.raises(Exception, match="NaN") as caught:
+        column_values.verified(spark.sql(f"select {row}"), "current", columns, "at").collect()
+    assert said in str(column_values.job_error(caught.value, "batch 1-0"))
+
+
 @pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
 def test_a_negative_number_does_not_become_a_positive_one(
     context_of: ContextOf, spark: SparkSession, connector: str

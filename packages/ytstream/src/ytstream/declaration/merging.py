@@ -9,7 +9,7 @@ from typing import Any
 import yt.type_info as ti
 
 from ..job import REJECTED, Job
-from ..schema.changes import DELETED, IS_STORED, Merge, Newest
+from ..schema.changes import DELETED, IS_STORED, Merge, Newest, newest
 from ..schema.columns import Column, is_totals, key_of, spelled, type_name
 
 _WITHOUT_ORDER = ("yson", "dict")
@@ -18,6 +18,11 @@ _WITHOUT_ORDER = ("yson", "dict")
 
 def of_merge(job: Job) -> Iterator[str]:
     """Yield what is wrong with MERGE, apart from the kinds of its values."""
+    if job.processing == "merge" and not job.merge:
+        yield (
+            'processing="merge" and no MERGE: give Job merge=MERGE, the dict of transform.py; '
+            "without it a row replaces any other one with its key"
+        )
     for name, rule in job.merge.items():
         if name not in job.outputs:
             yield f"MERGE names {name!r}, which OUTPUTS does not have"
@@ -39,7 +44,7 @@ def of_kinds(merge: Any) -> Iterator[str]:
                 yield f"merge[{name!r}]: sequence_by={by!r}, wanted the name of a column"
             if not (flag is None or (isinstance(flag, str) and flag)):
                 yield f"merge[{name!r}]: apply_as_deletes={flag!r}, wanted the name of a column"
-        elif not inspect.isfunction(rule):
+        elif rule is newest or not inspect.isfunction(rule):
             yield f"merge[{name!r}]={rule!r}: wanted newest(sequence_by=...), or a function"
 
 
@@ -82,15 +87,17 @@ def _of_newest(job: Job, columns: tuple[Column, ...], rule: Newest) -> Iterator[
         yield f"apply_as_deletes={flag!r} is {spelled(values[flag].type)}, wanted a boolean"
     if unordered(job, rule) and REJECTED not in job.outputs:
         yield (
-            f"{by} of QUEUE may be null, and rows without it are rejected: add {REJECTED!r}: "
-            "REJECTED to OUTPUTS, or required=True to the column of QUEUE"
+            f"{by} of QUEUE may be null or NaN, and such rows are rejected: add {REJECTED!r}: "
+            "REJECTED to OUTPUTS, or required=True to the column of QUEUE if it is not a double"
         )
 
 
 def unordered(job: Job, rule: Newest) -> bool:
-    """Return whether rows of the queues may have null as the sequence value."""
+    """Return whether rows of the queues may have null or NaN as the sequence value."""
     return any(
-        column.name == rule.sequence_by and not column.required for column in job.queue_columns
+        column.name == rule.sequence_by
+        and (not column.required or column.type in (ti.Double, ti.Float))
+        for column in job.queue_columns
     )
 
 

@@ -65,7 +65,12 @@ def _problems(
         elif field.nullable and column.required:
             said = F.lit(f"a null in column {field.name} of {output!r}, which is required")
             yield F.when(value.isNull(), said)
-        if column.aggregate is not None and field.dataType.typeName() in ("double", "float"):
+        is_float = field.dataType.typeName() in ("double", "float")
+        if is_float and (column.key or field.name == ordering):
+            use = "is a key" if column.key else "orders the rows of a key"
+            said = F.lit(f"NaN in column {field.name} of {output!r}, which {use}")
+            yield F.when(F.isnan(value), said)
+        if column.aggregate is not None and is_float:
             # A sum keeps it for ever, and min and max depend on the order (YTsaurus,
             # builtin_function_profiler.cpp).
             said = F.lit(f"NaN in column {field.name} of {output!r}, which has aggregate=")
