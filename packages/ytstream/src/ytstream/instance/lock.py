@@ -6,7 +6,7 @@ refuse, instead of ending the first one.
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 
@@ -70,13 +70,14 @@ class InstanceLock:
         end, next_line = time.monotonic() + WAIT_SECONDS, 0.0
         try:
             while not self._try_lock(transaction):
+                is_freed = False
                 for id_, owner, ping in self.holders():
                     if is_own(owner):
                         say(f"the lock is taken from a previous attempt of this operation: {owner}")
-                        self._abort(id_)
+                        is_freed |= self._end(id_, pings)
                     elif is_dead(self.process(id_)):
                         say(f"the lock is taken from {owner}, which has died")
-                        self._abort(id_)
+                        is_freed |= self._end(id_, pings)
                     elif id_ not in pings:
                         say(
                             f"another instance ({owner}) holds the lock; "
@@ -89,6 +90,8 @@ class InstanceLock:
                             code=ErrorCode.ANOTHER_INSTANCE,
                         )
                     pings[id_] = ping
+                if is_freed:
+                    continue
                 now = time.monotonic()
                 others = "" if pings else self._others()
                 if now > end:
@@ -106,6 +109,14 @@ class InstanceLock:
             self._abort(transaction)
             raise
         self._transaction = transaction
+
+    def _end(self, holder: str, seen: Container[str]) -> bool:
+        """End the transaction of a holder; return whether the lock may be free now.
+
+        Not where that was tried before: then the loop waits, or it would ask without a pause.
+        """
+        self._abort(holder)
+        return holder not in seen
 
     def keep(self) -> None:
         """Ping once. Take the lock again if it has expired and no other instance has it."""
