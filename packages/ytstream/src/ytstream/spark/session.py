@@ -43,6 +43,9 @@ QUICK = (
 )
 """For a JVM that computes a few rows for somebody who waits: it has no use for its second compiler,
 for a collector with threads of its own, or for verifying the classes of released jars."""
+METASPACE = "-XX:MetaspaceSize=256m"
+"""Spark's classes fill 150 MiB. Java's own first limit is 21 MiB, and at each limit up to there it
+collects all of its memory: four times until the first batch has ended. Nothing is reserved."""
 STARTING = f"ytstream {__version__}: starting Spark with SPYT (10 to 20 s)"
 
 
@@ -225,16 +228,15 @@ def _prepare_local_environment(settings: Settings, java: str = spark_conf.COLLEC
         "YT_TOKEN": given,
         "YT_SECURE_VAULT_YT_TOKEN": given,
     }
-    if java == QUICK:
-        # spark-class starts a JVM that prints the command of the other one. SPYT's spark-env.sh
-        # gives it the agent, unless the variable is set.
-        agents = Path(spyt.origin).parent.glob("jars/common/*spyt-patch-agent*.jar")
-        launcher = " ".join((*(f"-javaagent:{plain(agent)}" for agent in agents), QUICK))
-        ours["SPARK_LAUNCHER_OPTS"] = launcher
+    # spark-class starts a JVM that prints the command of the other one. SPYT's spark-env.sh gives
+    # it the agent, unless the variable is set.
+    agents = Path(spyt.origin).parent.glob("jars/common/*spyt-patch-agent*.jar")
+    launcher = " ".join((*(f"-javaagent:{plain(agent)}" for agent in agents), QUICK))
+    ours["SPARK_LAUNCHER_OPTS"] = launcher
     if name := os_user.missing_name():
         ours["SPARK_USER"] = name
         java = f"{java} {os_user.java_options(name)}"
-    local = f"--driver-java-options '{java}' --master local[2] pyspark-shell"
+    local = f"--driver-java-options '{java} {METASPACE}' --master local[2] pyspark-shell"
     environment.prepare_spark(os.environ, ours, local)
     # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/. In the
     # archive of a cluster this is not a file, which log4j would call an error.
