@@ -29,7 +29,10 @@ def jvm_of(spark: SparkSession) -> Any:
 
 @dataclass
 class Java:
-    """Names in the JVM, each looked up once: py4j asks for every part, in each of Spark's jars.
+    """Names in the JVM, each looked up once, and a class by its whole name.
+
+    For each part that is asked for alone, such as "org", the JVM searches all of Spark's jars for a
+    class of that name, also in each package that PySpark imports (py4j, TypeUtil.forName).
 
     Schemas of tables are made once, too.
     """
@@ -39,7 +42,10 @@ class Java:
     def __getitem__(self, name: str) -> Any:
         """Return a class, or a static method of one."""
         if name not in (found := _FOUND.setdefault(self.jvm, {})):
-            found[name] = reduce(getattr, name.split("."), self.jvm)
+            parts = name.split(".")
+            end = 1 + next((n for n, part in enumerate(parts) if part[0].isupper()), 0)
+            of_class = getattr(self.jvm, ".".join(parts[:end]))
+            found[name] = reduce(getattr, parts[end:], of_class)
         return found[name]
 
     def node(self, value: object) -> Any:
