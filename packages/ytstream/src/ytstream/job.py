@@ -314,6 +314,8 @@ class JobContext:
     """The file of the settings, as a person has named it."""
     words: str = ""
     """How `python -m ytstream_tools` was told which job it is, where there is no repository."""
+    is_sized: bool = False
+    """Whether the runtime has chosen `dyn_batch_size`."""
 
     def __post_init__(self) -> None:
         """Tell the job how many queues it reads."""
@@ -323,6 +325,15 @@ class JobContext:
     def values(self) -> dict[str, Any]:
         """The values that spark_conf.filled() puts into braces."""
         return conf_values(self.settings, self.job)
+
+    @property
+    def write_rows(self) -> int | None:
+        """The most rows of a write request of our own connector for each tablet, if that is set.
+
+        What the runtime chooses is small for SPYT's writer, whose requests go whole to one tablet
+        at random (guarantees/sizing.py). Ours names a tablet in each row.
+        """
+        return None if self.is_sized else self.settings.dyn_batch_size
 
     @cached_property
     def output_tablets(self) -> Mapping[str, int]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 import random
+import sys
+import zipfile
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from weakref import WeakKeyDictionary
 
 import pytest
@@ -26,7 +31,7 @@ from tests.support.examples import example, settings_of
 from tests.support.helpers import ContextOf, StreamOf, adopt, another_process
 from tests.support.server_errors import UNAVAILABLE
 from ytstream.cluster.client import Client, cluster_name
-from ytstream.connector import choose_connector, compile_java
+from ytstream.connector import choose_connector, compile_java, compiled_jar
 from ytstream.connector.java import Java, class_name, each, jvm_of
 from ytstream.job import JobContext
 from ytstream.ledger import positions
@@ -299,6 +304,20 @@ def test_rows_without_a_key_are_spread_over_all_tablets(
 
 
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
+def test_driver_and_tasks_of_a_process_attach_to_a_transaction_once(
+    stream_of: StreamOf, cluster: Running, connector: str
+) -> None:
+    stream = stream_of("transactional")
+    since = cluster.client.status()["requests"]
+    stream.send(600)
+    stream.drain()
+    found = cluster.client.journal("AttachTransaction", since=since)
+    assert found
+    assert {*Counter(entry.args["transaction"] for entry in found).values()} == {1}
+    assert len(cluster.client.journal("PullConsumer", since=since)) > len(found)  # by several tasks
+
+
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
 def test_an_output_with_fewer_tablets_than_before_is_written_by_the_next_query(
     stream_of: StreamOf, connector: str
 ) -> None:
@@ -365,7 +384,7 @@ def _large_rows(spark: SparkSession, failing: int | None = None) -> DataFrame:
 
 def _write(rows: DataFrame, settings: Settings) -> None:
     java = Java(jvm_of(rows.sparkSession))
-    choose_connector.write(rows, settings.output, _LARGE, 0, settings, java)
+    choose_connector.write(rows, settings.output, _LARGE, 0, None, java)
 
 
 def test_a_task_that_fails_between_two_requests_leaves_no_transaction_open(
@@ -425,6 +444,33 @@ def test_a_driver_without_the_compiler_runs_on_spyts_path(
     stream.send(100)
     stream.drain()
     assert stream.is_exact()
+
+
+def test_the_environment_keeps_what_a_start_has_compiled(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert compile_java.unavailable(spark) == ""
+    monkeypatch.setattr(compile_java, "_MADE", WeakKeyDictionary())
+    monkeypatch.setattr(compile_java, "_compiled", Mock(side_effect=OSError("compiled again")))
+    assert compile_java.unavailable(spark) == ""
+    monkeypatch.setattr(compile_java, "_MADE", WeakKeyDictionary())
+    monkeypatch.setenv("YT_OPERATION_ID", "1-2-3-4")
+    assert "compiled again" in compile_java.unavailable(spark)
+
+
+def test_a_jar_that_is_not_whole_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    made = tmp_path / "made.jar"
+    with zipfile.ZipFile(made, "w") as jar:
+        jar.writestr("ytstream/Queue.class", "classes" * 99)
+    kept = compiled_jar.kept(made, "name")
+    assert compiled_jar.found("name") == kept != made
+    kept.write_bytes(made.read_bytes().replace(b"classes", b"CLASSES", 1))
+    assert compiled_jar.found("name") is None
+    kept.write_bytes(made.read_bytes()[:-9])
+    assert compiled_jar.found("name") is None
 
 
 def test_sources_that_do_not_compile_are_named(

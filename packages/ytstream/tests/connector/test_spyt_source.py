@@ -150,7 +150,9 @@ class Bench:
             spyt.add_batch(spyt.sink(self.spark, self.java, {"path": self.output}), 0, rows)
         else:
             settings = self.tablets.settings
-            choose_connector.write(rows, self.output, COLUMNS, 1, settings, self.java)
+            choose_connector.write(
+                rows, self.output, COLUMNS, 1, settings.dyn_batch_size, self.java
+            )
 
     def offset(self, positions: Positions) -> Any:
         """Return an offset as Spark reads it from its log after a restart."""

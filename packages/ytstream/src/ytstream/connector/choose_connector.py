@@ -104,7 +104,7 @@ def write(
     path: str,
     columns: Sequence[Column],
     tablets: int,
-    settings: Settings,
+    most: int | None,
     java: Java,
     deleted: str = "",
     *,
@@ -116,13 +116,12 @@ def write(
     ``is_exact`` it has each key.
 
     ``columns`` are the table's: no task asks the cluster for them. ``tablets`` of a table without a
-    key get the rows in turn; 0 for a table with a key, where the key decides. A row that is true in
-    the column ``deleted`` is deleted.
+    key get the rows in turn; 0 for a table with a key, where the key decides. A request has up to
+    ``most`` rows for each tablet. A row that is true in the column ``deleted`` is deleted.
     """
-    execution, most = execution_of(rows), settings.dyn_batch_size or _WRITE_BATCH
     return java[f"{OUTPUT}.write"](
-        execution.toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)), most, tablets,
-        deleted, is_exact,
+        execution_of(rows).toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)),
+        most or _WRITE_BATCH, tablets, deleted, is_exact,
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 The classes go into a jar: into the driver's class loader, and to the executors as `--jars` would.
 Nothing must be installed, and the sources fit the Spark and the SPYT that are there. Where they
-do not, the job runs on SPYT's own classes: ``unavailable`` says why.
+do not, the job runs on SPYT's own classes: ``unavailable`` says why. On a machine of a person the
+environment keeps the jar for the next start (compiled_jar.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +21,8 @@ from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JError
 
+from ..version import __version__
+from . import compiled_jar
 from .java import Java, jvm_of
 from .pyspark_internals import aggregated
 
@@ -36,12 +40,24 @@ BACKLOG_CLOCK = "ytstream.BacklogClock"
 PIECES = "ytstream.Pieces"
 LOOKUP, MOMENTS = "ytstream.Lookup", "ytstream.Moments"
 _LINES, _INSERT = "ytstream.Lines", "ytstream.Insert"
-_PULL = "ytstream.Pull"
+_PULL, _ATTACHED = "ytstream.Pull", "ytstream.Attached"
 _COMPILER = "org.codehaus.janino.Compiler"
 _NO_RESOURCES = "org.codehaus.commons.compiler.util.resource.ResourceFinder.EMPTY_RESOURCE_FINDER"
-_MADE: WeakKeyDictionary[Any, tuple[TemporaryDirectory[str] | None, str]] = WeakKeyDictionary()
-"""By JVM: the folder with the jar, which executors fetch at any time; None where it cannot be made.
-"""
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What became of the classes in a JVM."""
+
+    jar: Path | None
+    """It stays as long as the JVM: executors fetch it at any time. None where it cannot be made."""
+    problem: str = ""
+    folder: TemporaryDirectory[str] | None = None
+    """Where the jar is, unless the environment keeps it. Removed with this object."""
+
+
+_MADE: WeakKeyDictionary[Any, _Made] = WeakKeyDictionary()
+"""By JVM."""
 _GIVEN: set[str] = set()
 """The applications whose executors were given the jar."""
 
@@ -49,22 +65,22 @@ _GIVEN: set[str] = set()
 def unavailable(spark: SparkSession) -> str:
     """Return why this session cannot use the classes; empty if it can: then it has them.
 
-    The first call of a JVM compiles, in about a second.
+    The first call of a JVM compiles, in about a second, or takes what was compiled before.
     """
     jvm = jvm_of(spark)
     if jvm not in _MADE:
         _MADE[jvm] = _made(Java(jvm), spark.sparkContext._gateway)
-    folder, problem = _MADE[jvm]
+    made = _MADE[jvm]
     application = spark.sparkContext.applicationId
-    if folder is not None and application not in _GIVEN:
-        spark.sparkContext._jsc.addJar(str(_jar(folder.name)))
+    if made.jar is not None and application not in _GIVEN:
+        spark.sparkContext._jsc.addJar(str(made.jar))
         _GIVEN.add(application)
-    return problem
+    return made.problem
 
 
 def is_loaded(java: Java) -> bool:
     """Return whether the JVM has the classes; compiles nothing."""
-    return _MADE.get(java.jvm, (None, ""))[0] is not None
+    return _MADE.get(java.jvm, _Made(None)).jar is not None
 
 
 def advance(java: Java, transaction: Any, consumer: str, queue: str, to: Mapping[int, int]) -> None:
@@ -72,6 +88,11 @@ def advance(java: Java, transaction: Any, consumer: str, queue: str, to: Mapping
     rows = " ".join(f"{partition}:{row}" for partition, row in to.items())
     name = str(transaction.getId().toString())
     java[f"{ADVANCE}.all"](transaction.getClient(), name, consumer, queue, rows)
+
+
+def attached(java: Java, client: Any, transaction_id: str) -> Any:
+    """Return a transaction of SPYT's, in a JVM that has the classes: tasks in it share it."""
+    return java[f"{_ATTACHED}.to"](transaction_id, client)
 
 
 def insert(
@@ -92,23 +113,35 @@ def lines_observed(java: Java, key: str) -> str | None:
     return found
 
 
-def _made(java: Java, gateway: Any) -> tuple[TemporaryDirectory[str] | None, str]:
-    """Return the folder with the jar, now loaded; or None and why there is no jar."""
-    folder = TemporaryDirectory(prefix="ytstream-connector-")
-    try:
-        _compile(java, gateway, Path(folder.name))
-        loader = java["java.lang.Thread.currentThread"]().getContextClassLoader()
-        loader.addURL(java["java.io.File"](str(_jar(folder.name))).toURI().toURL())
-        for name in (OUTPUT, _PULL):  # the second looks for what it calls by reflection
-            java["java.lang.Class.forName"](name, True, loader)
-    except (Py4JError, TypeError, OSError) as error:
-        folder.cleanup()
-        return None, _reason(error)
-    return folder, ""
-
-
-def _compile(java: Java, gateway: Any, folder: Path) -> None:
+def _made(java: Java, gateway: Any) -> _Made:
+    """Return the jar, now loaded; or why there is none."""
     sources = _sources()
+    name = compiled_jar.name_of(
+        [
+            *sources,
+            ("compiler", f"{_COMPILER}, ytstream {__version__}"),
+            ("java", str(java["java.lang.System.getProperty"]("java.version"))),
+        ]
+    )
+    folder = None
+    try:
+        if (jar := compiled_jar.found(name)) is None:
+            folder = TemporaryDirectory(prefix="ytstream-connector-")
+            compiled = _compiled(java, gateway, sources, Path(folder.name))
+            jar = compiled_jar.kept(compiled, name)
+        loader = java["java.lang.Thread.currentThread"]().getContextClassLoader()
+        loader.addURL(java["java.io.File"](str(jar)).toURI().toURL())
+        for needed in (OUTPUT, _PULL):  # the second looks for what it calls by reflection
+            java["java.lang.Class.forName"](needed, True, loader)
+    except (Py4JError, TypeError, OSError) as error:
+        if folder is not None:
+            folder.cleanup()
+        return _Made(None, _reason(error))
+    return _Made(jar, folder=folder)
+
+
+def _compiled(java: Java, gateway: Any, sources: Sequence[tuple[str, str]], folder: Path) -> Path:
+    """Return a jar in the folder with the classes of the sources."""
     paths = gateway.new_array(gateway.jvm.java.io.File, len(sources))
     for index, (name, text) in enumerate(sources):
         (folder / name).write_text(text, encoding="utf-8")
@@ -121,9 +154,11 @@ def _compile(java: Java, gateway: Any, folder: Path) -> None:
     compiler.setTargetVersion(8)
     compiler.setDestinationDirectory(java["java.io.File"](str(classes)), False)
     compiler.compile(paths)
-    with zipfile.ZipFile(_jar(str(folder)), "w") as jar:
+    made = folder / compiled_jar.NAME
+    with zipfile.ZipFile(made, "w") as jar:
         for path in sorted(classes.rglob("*.class")):
             jar.write(path, path.relative_to(classes))
+    return made
 
 
 def _sources() -> list[tuple[str, str]]:
@@ -133,10 +168,6 @@ def _sources() -> list[tuple[str, str]]:
         for source in files(__package__).joinpath("jvm").iterdir()
         if source.name.endswith(".java")
     )
-
-
-def _jar(folder: str) -> Path:
-    return Path(folder) / "ytstream-connector.jar"
 
 
 def _reason(error: Exception) -> str:

@@ -7,7 +7,7 @@ cannot write two tables at once, or write a row only if no other process has wri
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,8 +31,13 @@ _CONFLICT = '"code"=1700'
 class Transaction:
     """One tablet transaction: it reads as of its start."""
 
-    def __init__(self, java: Java, transaction: Any) -> None:
-        self._java, self._transaction = java, transaction
+    def __init__(self, java: Java, opened: Callable[[], Any]) -> None:
+        self._java, self._opened = java, opened
+
+    @cached_property
+    def _transaction(self) -> Any:
+        with _explained():
+            return self._opened()
 
     @property
     def id(self) -> str:
@@ -140,7 +145,7 @@ class Tablets:
         start = self.java["tech.ytsaurus.client.request.StartTransaction.tablet"]()
         with _explained():
             started = self._client(None).startTransaction(start).join()
-        transaction = Transaction(self.java, started)
+        transaction = Transaction(self.java, lambda: started)
         try:
             yield transaction
         except BaseException:
@@ -149,10 +154,14 @@ class Tablets:
         transaction.commit()
 
     def attached(self, transaction_id: str, proxy: str | None) -> Transaction:
-        """Return a transaction that SPYT has opened on ``proxy`` and will commit."""
-        with _explained():
-            found = attached(self.java, self._client(proxy), transaction_id)
-        return Transaction(self.java, found)
+        """Return a transaction that SPYT has opened on ``proxy`` and will commit.
+
+        To attach to it is a request, which its first use sends: not the thread of the batch.
+        """
+        attach = compile_java.attached if compile_java.is_loaded(self.java) else attached
+        return Transaction(
+            self.java, lambda: attach(self.java, self._client(proxy), transaction_id)
+        )
 
     def _client(self, proxy: str | None) -> Any:
         """Return SPYT's client, of only one proxy if ``proxy`` names it."""

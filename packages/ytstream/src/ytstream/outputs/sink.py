@@ -80,7 +80,8 @@ def _add_batch(
         tablets = context.output_tablets.get(output, 0)
         path, ends = settings.outputs[output], sums_of(columns)
         exact = bool(ends) and sum_bounds.is_exact(sums[path], ends)
-        found = choose_connector.write(rows, path, columns, tablets, settings, java, is_exact=exact)
+        most = context.write_rows
+        found = choose_connector.write(rows, path, columns, tablets, most, java, is_exact=exact)
         if not ends:
             return {}
         return {
@@ -142,11 +143,11 @@ def _merge(rows: DataFrame, name: str, context: JobContext, java: Java) -> KeyCh
     with merged_rows.changes(rows, name, columns, rule, stored) as changes:
         counted = changes.rows.observe(observed_name(name), *merged_rows.counts())
         written = context.guarantee.fenced(changes.written(counted))
-        choose_connector.write(written, path, columns, 0, settings, java, DELETED)
+        choose_connector.write(written, path, columns, 0, context.write_rows, java, DELETED)
         if name in job.deletions:
             kept = deleted_columns(columns, job.deletions[name])
             names = context.guarantee.fenced(changes.remembered(job.deletions[name].sequence_by))
-            choose_connector.write(names, deleted_path(path), kept, 0, settings, java)
+            choose_connector.write(names, deleted_path(path), kept, 0, context.write_rows, java)
         mark = observed_name(name)
         found = observations(execution_of(written), [mark])
         return KeyChanges(*map(int, found[mark])) if mark in found else KeyChanges()

@@ -33,7 +33,7 @@ from ..schema.table_schema import (
     unlike,
 )
 from ..sealing import completeness
-from ..settings.job_settings import Settings, late_rows_of, one_tablet_of
+from ..settings.job_settings import OWN, Settings, late_rows_of, one_tablet_of
 from ..text_table import counted, table
 from . import references
 
@@ -158,8 +158,14 @@ def check(context: JobContext) -> str:
     return (
         f"{table(('object', 'path', 'state'), rows)}\n\n"
         f"at most {settings.max_rows_per_partition * sum(tablets.values())} rows per batch, "
-        f"{sized(context).settings.dyn_batch_size} per write, into {into}"
+        f"{_write_size(context)} per write, into {into}"
     )
+
+
+def _write_size(context: JobContext) -> str:
+    context = sized(context)
+    is_full = context.settings.connector == OWN and context.write_rows is None
+    return "up to 4 MiB" if is_full else f"{context.settings.dyn_batch_size} rows"
 
 
 def queue_tablets(client: Client, settings: Settings) -> dict[str, int]:
@@ -174,7 +180,7 @@ def sized(context: JobContext) -> JobContext:
         return context
     tablets = queue_tablets(context.client, settings)
     rows = context.guarantee.write_batch(settings, tablets)
-    return replace(context, settings=replace(settings, dyn_batch_size=rows))
+    return replace(context, settings=replace(settings, dyn_batch_size=rows), is_sized=True)
 
 
 def findings(

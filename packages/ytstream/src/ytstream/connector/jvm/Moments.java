@@ -16,7 +16,6 @@ import tech.ytsaurus.core.YtTimestamp;
 import tech.ytsaurus.core.cypress.YPath;
 import tech.ytsaurus.spyt.streaming.StreamingTxContext;
 import tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext;
-import tech.ytsaurus.spyt.wrapper.YtWrapper;
 import tech.ytsaurus.spyt.wrapper.client.YtClientConfiguration;
 import tech.ytsaurus.spyt.wrapper.client.YtClientProvider$;
 import tech.ytsaurus.ysontree.YTreeNode;
@@ -83,7 +82,7 @@ public final class Moments {
     StreamingTxContext context = (StreamingTxContext) opened.get();
     Option proxy = context.stickyAddress();
     CompoundClient yt = YtClientProvider$.MODULE$.ytClient(proxy.isDefined() ? Output.pinned(conf, proxy) : conf);
-    return YtWrapper.attachTransaction(context.txId(), false, Option.empty(), yt).getStartTimestamp().getValue();
+    return Attached.to(context.txId(), yt).getStartTimestamp().getValue();
   }
 
   private static long generated(YtClientConfiguration conf) {

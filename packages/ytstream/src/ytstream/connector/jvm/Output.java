@@ -17,7 +17,6 @@ import tech.ytsaurus.core.tables.TableSchema;
 import tech.ytsaurus.rpcproxy.ERowModificationType;
 import tech.ytsaurus.spyt.streaming.StreamingTxContext;
 import tech.ytsaurus.spyt.streaming.YtStreamingTransactionContext;
-import tech.ytsaurus.spyt.wrapper.YtWrapper;
 import tech.ytsaurus.spyt.wrapper.client.YtClientConfiguration;
 import tech.ytsaurus.spyt.wrapper.client.YtClientConfigurationConverter;
 import tech.ytsaurus.spyt.wrapper.client.YtClientProvider$;
@@ -141,7 +140,7 @@ public final class Output implements VoidFunction, Serializable {
     Encoder encoder = new Encoder(to, schema, tablets, TaskContext.getPartitionId());
     TableSchema written = Encoder.written(to, tablets);
     if (transaction == null) writeBlocks(rows, yt, encoder, written);
-    else writeInto(rows, YtWrapper.attachTransaction(transaction, false, Option.empty(), yt), encoder, written);
+    else writeInto(rows, Attached.to(transaction, yt), encoder, written);
   }
 
   /**
@@ -156,7 +155,7 @@ public final class Output implements VoidFunction, Serializable {
       Encoder encoder = new Encoder(to, schema, 0, 0);
       while (rows.hasNext()) totals.add(encoder.alone((InternalRow) rows.next()), 8);
       CompoundClient yt = YtClientProvider$.MODULE$.ytClient(conf);
-      ApiServiceTransaction batch = YtWrapper.attachTransaction(transaction, false, Option.empty(), yt);
+      ApiServiceTransaction batch = Attached.to(transaction, yt);
       Flight flight = new Flight();
       while (totals.hasNext()) {
         Rowset request = totals.request(path, to, most, REQUEST_BYTES);
