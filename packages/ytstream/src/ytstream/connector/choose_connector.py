@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..schema.columns import Column
 from ..settings.job_settings import OWN, SPYT, Settings
-from .compile_java import BACKLOG_CLOCK, OUTPUT, PACE, PIECES, REPLAY, SOURCE, unavailable
+from .compile_java import (
+    BACKLOG_CLOCK,
+    DRIVER_FILES,
+    OUTPUT,
+    PACE,
+    PIECES,
+    REPLAY,
+    SOURCE,
+    unavailable,
+)
 from .java import Java, class_name, each
 from .spark_plan import execution_of
 
@@ -70,6 +79,17 @@ def line(spark: SparkSession, settings: Settings) -> str:
         if settings.batch_seconds is not None:
             said += ", and batch_seconds has no effect"
     return said
+
+
+def disk_uri(folder: str, spark: SparkSession, settings: Settings, java: Java) -> str:
+    """Return the URI of a folder on the driver's disk, where a query writes its checkpoint.
+
+    Our own file system starts no process for each file.
+    """
+    if not in_use(spark, settings).is_own:
+        return f"file://{folder}"
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    return str(java[f"{DRIVER_FILES}.uri"](folder, configuration))
 
 
 def set_pace(settings: Settings, rows: int, java: Java) -> None:

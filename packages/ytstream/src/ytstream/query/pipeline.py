@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ..cluster.client import connect
 from ..connector.carried_rows import is_lost_at
-from ..connector.choose_connector import in_use, set_pace
+from ..connector.choose_connector import disk_uri, in_use, set_pace
 from ..connector.compile_java import unavailable
 from ..connector.late_droppers import is_untraceable_at
 from ..connector.pyspark_internals import start_unverified, verify_stream
@@ -253,8 +253,12 @@ def start(
         references=flow.references,
         archives=_archives(context, tablets, epoch, lock),
     )
-    folder = f"yt:/{path_of(settings, epoch.number)}" if disk is None else f"file://{disk.name}"
-    values = {**context.values, "checkpoint_uri": folder}
+    uri = (
+        f"yt:/{path_of(settings, epoch.number)}"
+        if disk is None
+        else disk_uri(disk.name, flow.rows.sparkSession, settings, tablets.java)
+    )
+    values = {**context.values, "checkpoint_uri": uri}
     milliseconds = round(settings.trigger_seconds * 1000)
     rows = _streamed(flow, context)
     writer = (

@@ -5,7 +5,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.Serializable;
 import java.util.ArrayList;
 import org.apache.spark.TaskContext;
-import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
@@ -23,7 +22,7 @@ import tech.ytsaurus.spyt.wrapper.client.YtClientProvider$;
 import tech.ytsaurus.ysontree.YTreeBinarySerializer;
 
 /** Writes the rows of an output: what each task does with its part of them. */
-public final class Output implements VoidFunction, Serializable {
+public final class Output implements Serializable {
   /** Rows of a request are cut at this size, too: several small ones go faster than a large one. */
   private static final int REQUEST_BYTES = 4 << 20;
 
@@ -86,7 +85,7 @@ public final class Output implements VoidFunction, Serializable {
         batch == null ? null : batch.txId(), making, all);
     Sums sums = null;
     if (Totals.has(table)) add(rows, output, Sums.few(isExact, rows.getNumPartitions()), sums = new Sums(conf, rows.sparkContext(), path, table));
-    else rows.toJavaRDD().foreachPartition(output);
+    else Writing.run(rows, output);
     long[] spent = SPENT.get() == null ? new long[2] : (long[]) SPENT.get();
     long wall = System.nanoTime() - begun;
     spent[0] += wall;
@@ -115,10 +114,11 @@ public final class Output implements VoidFunction, Serializable {
         conf.proxyNetworkName(), conf.useCommonProxies(), proxy, conf.retry());
   }
 
-  public void call(Object part) throws Exception {
+  /** Write the rows of a task. */
+  void writePart(java.util.Iterator rows) throws Exception {
     long begun = System.nanoTime();
     try {
-      write((java.util.Iterator) part);
+      send(rows);
     } finally {
       making.add(made);
       all.add(System.nanoTime() - begun);
@@ -133,7 +133,7 @@ public final class Output implements VoidFunction, Serializable {
     return more;
   }
 
-  private void write(java.util.Iterator rows) throws Exception {
+  private void send(java.util.Iterator rows) throws Exception {
     if (!more(rows)) return;
     CompoundClient yt = YtClientProvider$.MODULE$.ytClient(conf);
     TableSchema to = TableSchema.fromYTree(YTreeBinarySerializer.deserialize(new ByteArrayInputStream(table)));
