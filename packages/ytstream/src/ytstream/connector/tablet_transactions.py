@@ -7,14 +7,15 @@ cannot write two tables at once, or write a row only if no other process has wri
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from ..errors import ConflictError, RestartableError
 from ..schema.columns import Column
@@ -138,6 +139,20 @@ class Tablets:
     def java(self) -> Java:
         """The names that are called in the JVM."""
         return Java(self.jvm)
+
+    def connect_ahead(self) -> threading.Thread:
+        """Make the client, and send it a request, in a thread: the first one loads many classes.
+
+        Whoever needs the client waits for nothing here, and says what is wrong.
+        """
+
+        def connect() -> None:
+            with suppress(Py4JError):
+                self._client(None).existsNode("/").join()
+
+        thread = threading.Thread(target=connect, name="connecting", daemon=True)
+        thread.start()
+        return thread
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:

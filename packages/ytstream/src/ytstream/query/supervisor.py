@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FrameType
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -81,10 +82,18 @@ def run(context: JobContext, session: ExitStack) -> None:
         start.preview(context)  # what it would refuse after Spark's start
         context = state_check.with_state_store(context)
     say(STARTING)
-    spark = open_session(context)
+    connecting: list[Tablets] = []
+
+    def connect(jvm: Any) -> None:
+        """Let the client of the cluster start next to Spark: recovery needs it."""
+        connecting.append(tablets := Tablets(jvm, context.settings))
+        tablets.connect_ahead()
+
+    spark = open_session(context, begun=connect)
     _stop_on_signals(stop)  # again: PySpark has installed its own for SIGINT
     say(choose_connector.line(spark, context.settings))
-    runner = QueryRunner(context, spark, Tablets(jvm_of(spark), context.settings), stop)
+    tablets = connecting[0] if connecting else Tablets(jvm_of(spark), context.settings)
+    runner = QueryRunner(context, spark, tablets, stop)
     session.callback(close, spark, runner.tablets.beside)
     how, code = STOPPED, ""
     try:

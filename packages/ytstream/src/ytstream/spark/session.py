@@ -5,11 +5,12 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -49,10 +50,15 @@ collects all of its memory: four times until the first batch has ended. Nothing 
 STARTING = f"ytstream {__version__}: starting Spark with SPYT (10 to 20 s)"
 
 
-def open_session(context: JobContext, java: str = spark_conf.COLLECTOR) -> SparkSession:
+def open_session(
+    context: JobContext,
+    java: str = spark_conf.COLLECTOR,
+    begun: Callable[[Any], object] = lambda jvm: None,
+) -> SparkSession:
     """Start (or, under spark-submit, join) the JVM with SPYT in it, and verify it.
 
-    ``java`` has the options of a JVM that is started.
+    ``java`` has the options of a JVM that is started. ``begun`` is called with it before Spark
+    starts in it.
 
     Raises JobError when Java, SPYT, its patch, a setting or a Python package that the job needs is
     missing or too old.
@@ -72,7 +78,7 @@ def open_session(context: JobContext, java: str = spark_conf.COLLECTOR) -> Spark
     for key, value in {**wanted, **more}.items():
         builder = builder.config(key, value)
     if local:
-        _prepare_jvm()
+        begun(_prepared_jvm())
     try:
         with explained_jvm():
             spark = builder.getOrCreate()
@@ -180,12 +186,13 @@ def _live_in_utc() -> None:
     time.tzset()
 
 
-def _prepare_jvm() -> None:
+def _prepared_jvm() -> Any:
     """Start the JVM, and do what must be done in it before Spark starts. Raises JobError."""
     started = jvm_process.started()
     jvm_process.verify_native_libraries(started)
     if name := os_user.missing_name():
         jvm_process.log_in(started, name)
+    return started
 
 
 def _version(text: str) -> tuple[int, int]:
