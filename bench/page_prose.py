@@ -41,8 +41,8 @@ Why goals were missed:
 planning, logs and requests of the transaction, which wait for each other. The minicluster, one \
 Python process, takes its CPU time from the same two processors (see below), with SPYT's example \
 as well. That makes ratios smaller.
-- **Requests.** A batch of 120,000 rows and four tablets sends 20 requests, a batch of few rows \
-18. Rows name their tablet, so a request has up to 4 MiB of them.
+- **Requests.** A batch of 120,000 rows and four tablets sends 22 requests, a batch of few rows \
+18. Rows name their tablet, so a request has up to 4 MiB of them. A task of 60,000 has 10.5 MiB.
 - **REJECT** costs CPU time. The reason is a column of its own, which Spark counts in an operator \
 outside of its generated code (CollectMetricsExec). So each row is copied once more. Before that, \
 Spark evaluates the condition, here a comparison of strings.
