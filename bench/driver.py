@@ -22,7 +22,7 @@ from typing import IO, Any, NoReturn
 from pyspark.sql import SparkSession
 
 from bench import jobs, state, ways
-from bench.cases import FULL, NOOP, TINY, Case, Size
+from bench.cases import FULL, LISTING, NOOP, TINY, Case, Size
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream_tools.demo.demo_tables import row_count
@@ -88,6 +88,9 @@ def run(
             answer["state"] = state.sizes(context, spark)
         if case.reference:
             answer["heap"] = state.heap(spark)
+    if way not in (LISTING, NOOP) and context.job.kind.is_stateful:
+        head = positions.read_head(context.settings.ledger, context.client.select_rows)
+        answer["batches"][-1]["keys"] = head.state_rows if head is not None else None
     if (found := {batch["rows"] for batch in answer["batches"]}) != {rows}:
         raise RuntimeError(f"batches of {found} rows, wanted {rows}")
     answer["written"] = None if way == NOOP else written(context)

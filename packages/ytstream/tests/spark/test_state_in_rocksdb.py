@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,6 +20,7 @@ from tests.support.helpers import (
     StreamOf,
     adopt,
     another_process,
+    at_a_commit,
     head_of,
     refusal_code,
     run_until_it_fails,
@@ -27,8 +28,10 @@ from tests.support.helpers import (
 from tests.support.server_errors import UNAVAILABLE
 from ytstream.connector.java import jvm_of
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.query import pipeline, state_rebuild
 from ytstream.recovery import spark_logs, state_check
 from ytstream.settings.spark_conf import STATE_STORES
+from ytstream.spark import state_metrics
 from ytstream.version import version_of
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.testing.job_stream import Stream, settle, wait
@@ -145,6 +148,57 @@ def test_an_upload_of_state_that_fails_loses_nothing(
     stream.send(500)
     stream.close()
     assert stream.is_exact()
+
+
+def test_the_ledger_counts_the_keys_of_a_deduplication_as_spark_does(
+    stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a batch fails when its state is written, and runs again. Spark counts as well."""
+    counted, removed = list[tuple[int | None, int]](), list[int]()
+
+    def compared(before: int | None, found: Mapping[str, int], stores: int) -> int | None:
+        counted.append((rows_after(before, found, stores), found[state_metrics.ROWS]))
+        removed.append(found[state_metrics.REMOVED])
+        return counted[-1][0]
+
+    rows_after = state_metrics.rows_after
+    monkeypatch.setattr(state_metrics, "rows_after", compared)
+    monkeypatch.setattr(pipeline, "TRACKING", "spark.ytstream.none")
+    stream = stream_of("transactional", "deduplicate")
+    stream.send(2_000)
+    stream.drain()
+    stream.send(2_000)
+    stream.recover()
+    lost = at_a_commit(stream, cluster, "fail")
+    run_until_it_fails(stream)
+    assert cluster.client.faults.get(lost).hits
+    again = another_process(stream)
+    with again.running() as query:
+        for count in (2_000, 20):
+            again.send(count)
+            wait(drained(again.context), query)
+            settle(query)
+    assert len(counted) > 4
+    assert all(ours == sparks for ours, sparks in counted), counted
+    assert head_of(stream).state_rows == counted[-1][1]
+    assert sum(removed) > 1_000
+    assert stream.is_exact()
+
+
+def test_spark_counts_the_keys_of_a_deduplication_where_the_ledger_does_not_know_them(
+    stream_of: StreamOf,
+) -> None:
+    stream = stream_of("transactional", "deduplicate")
+    stream.send(500)
+    stream.drain()
+    conf = stream.spark.conf
+    known, ids = head_of(stream).state_rows, {row["event_id"] for row in stream.sent}
+    assert (conf.get(state_metrics.TRACKING), known) == ("false", len(ids))
+    stream.recover()
+    state_rebuild._forget_count(stream.context, stream.tablets)  # as `rewind state` does
+    stream.publish([{**stream.sent[-1]}])  # a repeat
+    stream.drain()
+    assert (conf.get(state_metrics.TRACKING), head_of(stream).state_rows) == ("true", known)
 
 
 @pytest.mark.parametrize(

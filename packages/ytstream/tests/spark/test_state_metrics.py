@@ -108,5 +108,5 @@ def test_the_memory_of_rocksdb_is_no_state(memory: int, files: int | None, wante
     """It is a cache, which is full after some hours."""
     metrics = {} if files is None else {state_metrics.FILES: files}
     operator = {"numRowsTotal": 5, "memoryUsedBytes": memory, "customMetrics": metrics}
-    found = [*state_metrics.remarks({"stateOperators": [operator]}, 2, GrowthThresholds())]
+    found = [*state_metrics.remarks({"stateOperators": [operator]}, None, 2, GrowthThresholds())]
     assert bool(found) == wanted

@@ -39,16 +39,26 @@ _STATEFUL = (
     "TransformWithState", "TransformWithStateInPandas", "TransformWithStateInPySpark",
 )  # fmt: skip
 """Operators that choose or combine rows of one batch, or remember rows of earlier ones."""
+_DEDUPLICATIONS = ("Deduplicate", "DeduplicateWithinWatermark")
+"""Those of them whose state has a row for each key that came by."""
 
 
 def stateful_operator(rows: DataFrame) -> str | None:
     """Return the name of an operator over a stream that needs state; None without one."""
-    for node in analysed(rows).walk():
-        if node.is_streaming and node.name in _STATEFUL:
-            return node.name
-        if node.name == "Join" and all(child.is_streaming for child in node.children):
-            return "Join of streams"
-    return None
+    found = next((node.name for node in analysed(rows).walk() if _is_stateful(node)), None)
+    return "Join of streams" if found == "Join" else found
+
+
+def deduplications(rows: DataFrame) -> int:
+    """Return how many deduplications of a stream a plan has; 0 where it has other state, too."""
+    stateful = [node.name for node in analysed(rows).walk() if _is_stateful(node)]
+    return len(stateful) if {*stateful} <= {*_DEDUPLICATIONS} else 0
+
+
+def _is_stateful(node: Node) -> bool:
+    if node.name == "Join":
+        return all(child.is_streaming for child in node.children)
+    return node.is_streaming and node.name in _STATEFUL
 
 
 def is_unique_by(rows: DataFrame, key: Sequence[str]) -> bool:

@@ -153,6 +153,8 @@ class Batch:
     is_own: bool = False
     """Whether it runs on our own connector: then a backlog is read without pauses, and the writes
     are timed."""
+    deduplications: int = 0
+    """How many operators with state it has, if the ledger counts their rows and not Spark."""
     stop: StopSignal = field(default_factory=StopSignal)
     """Hears whether `stop` asks this process to end."""
     references: JobReferences | None = None
@@ -479,7 +481,7 @@ class Batch:
             pieces=self.archives.pieces if self.archives is not None else (),
             changes=written.changes,
         )
-        rows, store = _state(batch) if job.kind.is_stateful else (None, None)
+        rows, store = self._state(batch, verified) if job.kind.is_stateful else (None, None)
         after = batch_commit.moved(verified.head, number, verified.planned, rows, store)
         self._after = after = replace(after, sums=written.sums)
         if batch.transaction is not None:
@@ -491,6 +493,16 @@ class Batch:
             also = partial(self._remove_former, batch, verified.planned)
             batch_commit.close_batch(self.tablets, verify, consumer, path, after, done, also)
         return BatchReport(after, done, skipped.reasons, job.totals)
+
+    def _state(self, batch: MicroBatch, verified: VerifiedBatch) -> tuple[int | None, StoreFigures]:
+        """Return the rows of the state after a batch that was executed, and what its store took."""
+        found = metrics(batch.plan, state_metrics.METRICS)
+        spent = sum(found[name] for name in state_metrics.TIMES)
+        store = StoreFigures(found[state_metrics.MEMORY], found[state_metrics.FILES], spent)
+        if not self.deduplications:
+            return found[state_metrics.ROWS], store
+        stores = self.deduplications * self.context.job.shuffle_partitions
+        return state_metrics.rows_after(verified.head.state_rows, found, stores), store
 
     def _remove_former(self, batch: MicroBatch, planned: Ranges, transaction: Transaction) -> None:
         """Remove what a former attempt has rejected for an archive, and this one has not."""
@@ -527,14 +539,6 @@ class Batch:
                 code=ErrorCode.SPYT_PATCH,
             )
         return self.tablets.attached(*found)
-
-
-def _state(batch: MicroBatch) -> tuple[int, StoreFigures]:
-    """Return the rows of the state after a batch that was executed, and what its store took."""
-    found = metrics(batch.plan, state_metrics.METRICS)
-    spent = sum(found[name] for name in state_metrics.TIMES)
-    store = StoreFigures(found[state_metrics.MEMORY], found[state_metrics.FILES], spent)
-    return found[state_metrics.ROWS], store
 
 
 def verify_head(

@@ -16,11 +16,12 @@ from ..connector.late_droppers import is_untraceable_at
 from ..connector.pyspark_internals import start_unverified, verify_stream
 from ..connector.spark_plan import analysed
 from ..connector.tablet_transactions import Tablets
-from ..connector.transform_plan import sources, stateful_operator
+from ..connector.transform_plan import deduplications, sources, stateful_operator
 from ..declaration.checked_state import is_checked
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import PROCESSINGS, REJECTED, Job, JobContext
+from ..ledger import positions
 from ..outputs import any_columns, arrivals, column_values, merged_rows
 from ..outputs.archives import Archives
 from ..outputs.output_frames import Frames, OutputFrames, unproven, verify_columns
@@ -34,8 +35,10 @@ from ..schema.changes import Newest
 from ..schema.periods import REJECT
 from ..sealing.archive_tables import ArchiveTables, Lock
 from ..settings import spark_conf
+from ..settings.job_settings import MEMORY
 from ..spark.local_checkpoint import explained_space, made_folder
 from ..spark.source import events
+from ..spark.state_metrics import TRACKING
 from . import pace as paces
 from .batch import Batch
 from .read_audit import uncounted
@@ -231,6 +234,7 @@ def start(
     static_tables = StaticTables(epoch)
     static_tables.settle(own.client, settings)
     is_stateful = context.job.kind.is_stateful
+    counted = _counted_by_ledger(flow, own) if is_stateful else 0
     disk = None if is_stateful else made_folder()
     # Spark wants the function before there is a query.
     started: Future[StreamingQuery] = Future()
@@ -249,6 +253,7 @@ def start(
         refused=refused,
         pace=pace,
         is_own=in_use(flow.rows.sparkSession, settings).is_own,
+        deduplications=counted,
         stop=stop or StopSignal(),
         references=flow.references,
         archives=_archives(context, tablets, epoch, lock),
@@ -272,6 +277,21 @@ def start(
         query = start_unverified(writer, rows.sparkSession)
     started.set_result(query)
     return query, batch
+
+
+def _counted_by_ledger(flow: Flow, context: JobContext) -> int:
+    """Return how many operators with state the ledger counts the rows of; 0: Spark counts them.
+
+    The ledger does for deduplications alone, from the number on that it has. Spark counts where it
+    has none, so the next start knows it.
+    """
+    spark, settings = flow.rows.sparkSession, context.settings
+    found = deduplications(flow.rows) if settings.state_store != MEMORY else 0
+    if found:
+        head = positions.read_head(settings.ledger, context.client.select_rows)
+        found = found if head is not None and head.state_rows is not None else 0
+    spark.conf.set(TRACKING, not found)
+    return found
 
 
 def _streamed(flow: Flow, context: JobContext) -> DataFrame:

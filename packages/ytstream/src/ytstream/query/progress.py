@@ -70,7 +70,8 @@ class ProgressMonitor:
             for line in _observed(facts):
                 say(f"{name}: {line}")
             warnings = self.warnings(keys_of(facts) or 0)
-            for line in (*remarks(facts, self.large_state_bytes, self.said), *warnings):
+            rows = report.head.state_rows if report is not None else None
+            for line in (*remarks(facts, rows, self.large_state_bytes, self.said), *warnings):
                 warn(f"{name}: {line}")
         return self._reported != before
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -22,6 +22,7 @@ from ..connector.java import jvm_of
 from ..connector.pyspark_internals import start_unverified
 from ..connector.spark_batch import planned_by
 from ..connector.tablet_transactions import Tablets
+from ..connector.transform_plan import deduplications
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
@@ -172,6 +173,8 @@ def rebuild(context: JobContext, spark: SparkSession, tablets: Tablets) -> Itera
         flow = flow_of(spark, context, references=references)
         execution = _Execution(context, row, flow, spark)
         _plan_batch(context, source, work, execution.number)
+        if deduplications(flow.rows):
+            _forget_count(context, tablets)
         with begun_at(_offsets(context, work, execution), tablets.java):
             execution.run(work)
         yield f"batch {execution.name}: as the ledger has it"
@@ -181,6 +184,18 @@ def rebuild(context: JobContext, spark: SparkSession, tablets: Tablets) -> Itera
         context.client.move(source, kept)
         context.client.move(work, source)
     yield f"the state is whole again; the damaged one is in {kept}: remove it when the job runs"
+
+
+def _forget_count(context: JobContext, tablets: Tablets) -> None:
+    """Let Spark count the rows of the state at the next start: see pipeline.start.
+
+    The count of the ledger is of the batches as they were executed first.
+    """
+    ledger = context.settings.ledger
+    with tablets.transaction() as own:
+        if (head := positions.read_head(ledger, own.select)) is not None:
+            row = ledger_rows.head_row(replace(head, state_rows=None))
+            own.modify(ledger, ledger_rows.COLUMNS, [row])
 
 
 def _copy(context: JobContext, plan: RebuildPlan, source: str, work: str) -> None:

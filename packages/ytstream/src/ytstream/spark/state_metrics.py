@@ -1,4 +1,10 @@
-"""Remarks on Spark's state store: a state that is large."""
+"""What Spark's state store says of a state: how many rows it has, and whether it is large.
+
+To know how many rows RocksDB holds, Spark looks each row up that it writes
+(``trackTotalNumberOfRows``). A deduplication writes a row only if its key is not there, and tells
+how many it has written and removed. So the ledger counts its rows, and Spark does not: see
+``rows_after``.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,12 +14,17 @@ from ..log import GrowthThresholds
 ROWS = "numTotalStateRows"
 """How many rows the state has, by Spark's own count: a metric of each operator with state (Spark,
 StateStoreWriter)."""
+UPDATED, REMOVED = "numUpdatedStateRows", "numRemovedStateRows"
+STORES = "numStateStoreInstances"
+"""How many rows a batch has written and removed, and in how many stores: one for each task."""
+TRACKING = "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows"
+"""Whether Spark counts the rows in RocksDB. It counts the present ones when this is set again."""
 MEMORY = "stateMemory"
 """What it takes: metrics of the same operators."""
 TIMES: Sequence[str] = ("allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs")
 FILES = "rocksdbSstFileSize"
 """The bytes of the files of RocksDB: a metric of its own (Spark, RocksDBStateStoreProvider)."""
-METRICS: Sequence[str] = (ROWS, MEMORY, FILES, *TIMES)
+METRICS: Sequence[str] = (ROWS, UPDATED, REMOVED, STORES, MEMORY, FILES, *TIMES)
 _IDS = "dedupe"
 """Operators whose state is ids that came by, and no rows to come (Spark, statefulOperators)."""
 
@@ -25,20 +36,35 @@ def keys_of(progress: Mapping[str, Any]) -> int | None:
     return sum(rows) if operators else None
 
 
+def rows_after(before: int | None, found: Mapping[str, int], stores: int) -> int | None:
+    """Return the rows of the state of deduplications alone after a batch, by those before it.
+
+    ``found`` has METRICS. None: not known, since a task of the ``stores`` was counted twice, as
+    where it was repeated for another task.
+    """
+    if before is None or found[STORES] != stores:
+        return None
+    return before + found[UPDATED] - found[REMOVED]
+
+
 def remarks(
-    progress: Mapping[str, Any], large_state_bytes: int, said: GrowthThresholds
+    progress: Mapping[str, Any], rows: int | None, large_state_bytes: int, said: GrowthThresholds
 ) -> Iterator[str]:
-    """Yield what a person should know of a batch; nothing for a job without state."""
+    """Yield what a person should know of a batch; nothing for a job without state.
+
+    ``rows`` are those of the state by the ledger; None: as Spark counts them, if it does.
+    """
     operators = progress.get("stateOperators", ())
-    rows = sum(operator["numRowsTotal"] for operator in operators)
+    rows = rows if rows is not None else sum(operator["numRowsTotal"] for operator in operators)
     size = sum(map(_size, operators))
     has_files = any(FILES in operator.get("customMetrics", {}) for operator in operators)
     where, more = (
         ("on the executors' disks", "disk") if has_files else ("in the executors' heaps", "memory")
     )
     if said.is_new("state", size, large_state_bytes):
+        counted = f"{rows} rows, " if rows else ""
         yield (
-            f"the state has grown to {rows} rows, {size / 1024**2:.0f} MiB {where}: shorten the "
+            f"the state has grown to {counted}{size / 1024**2:.0f} MiB {where}: shorten the "
             f"watermark's delay, or give the executors more {more}"
         )
 
