@@ -17,6 +17,7 @@ from ..settings.job_settings import OWN, SPYT, Settings
 from .compile_java import (
     BACKLOG_CLOCK,
     DRIVER_FILES,
+    OBSERVED,
     OUTPUT,
     PACE,
     PIECES,
@@ -24,7 +25,7 @@ from .compile_java import (
     SOURCE,
     unavailable,
 )
-from .java import Java, class_name, each
+from .java import Java, class_name, each, jvm_of
 from .spark_plan import execution_of
 
 if TYPE_CHECKING:
@@ -103,6 +104,16 @@ def skip_pauses(query: StreamingQuery, settings: Settings, java: Java) -> None:
     Called in a batch of the query. Only our own source says whether rows wait.
     """
     java[f"{BACKLOG_CLOCK}.set"](query._jsq.streamingQuery(), settings.consumer)
+
+
+def observe_in_code(spark: SparkSession, ours: str, rejected: str) -> None:
+    """Let queries that start from now on observe rows inside of generated code.
+
+    That are the observations whose names begin with ``ours``, and ``rejected``: see
+    ObservedExec.java. The session must be able to use the classes.
+    """
+    session = spark._jsparkSession.experimental()
+    Java(jvm_of(spark))[f"{OBSERVED}.install"](session, ours, rejected)
 
 
 @contextmanager

@@ -6,12 +6,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..cluster.timestamps import SECONDS_BIT
-from ..connector.choose_connector import in_use
+from ..connector.choose_connector import in_use, observe_in_code
 from ..connector.spyt import POSITION
 from ..connector.transform_plan import observed_name
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
-from ..job import JobContext
+from ..job import REJECTED, JobContext
 from ..ledger.row_timestamps import TIMESTAMP
 from ..settings import spark_conf
 
@@ -31,6 +31,8 @@ def events(spark: SparkSession, context: JobContext) -> DataFrame:
     beside an offset.
     """
     queues = context.settings.queues
+    if in_use(spark, context.settings).is_own:
+        observe_in_code(spark, observed_name(""), REJECTED)
     if len(queues) == 1:
         return _queue(spark, context, queues[0])
     sources = [

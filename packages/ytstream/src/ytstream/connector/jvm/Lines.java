@@ -1,8 +1,8 @@
 package ytstream;
 
-import java.io.ByteArrayOutputStream;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.UUID;
@@ -27,13 +27,13 @@ public final class Lines extends TypedImperativeAggregate implements Serializabl
   /** Lines that nobody has taken yet; Spark finishes those of a batch again for each report of it. */
   private static final Newest NEWEST = new Newest();
   /** In place of lines that were too long, and of one that was: no line is empty. */
-  private static final byte[] TOO_LONG = new byte[] {'\n'};
+  private static final byte TOO_LONG = '\n';
 
   /** Texts, null where a row has none. */
   private final Expression texts;
   /** Bytes of a task, and of all. */
-  private final int most;
-  private final int all;
+  final int most;
+  final int all;
   /** Where Spark keeps the buffer. */
   private final int mutable;
   private final int input;
@@ -49,51 +49,31 @@ public final class Lines extends TypedImperativeAggregate implements Serializabl
   }
 
   public Object createAggregationBuffer() {
-    return new ByteArrayOutputStream();
+    return new Buffer();
   }
 
   public Object update(Object lines, InternalRow row) {
     UTF8String text = (UTF8String) texts.eval(row);
-    if (text == null) return lines;
-    byte[] line = text.getBytes();
-    return line.length > 0 && line[0] == '\n' ? tooLong() : added((ByteArrayOutputStream) lines, line, 1, most);
-  }
-
-  public Object merge(Object lines, Object others) {
-    byte[] more = ((ByteArrayOutputStream) others).toByteArray();
-    return isTooLong(more) ? tooLong() : added((ByteArrayOutputStream) lines, more, 0, all);
-  }
-
-  /** Return the lines with other bytes behind them, and so many line breaks. */
-  private static ByteArrayOutputStream added(ByteArrayOutputStream lines, byte[] bytes, int breaks, int most) {
-    if (lines.size() == TOO_LONG.length || lines.size() + bytes.length + breaks > most) return tooLong();
-    lines.write(bytes, 0, bytes.length);
-    lines.write(TOO_LONG, 0, breaks);
+    if (text != null) ((Buffer) lines).add(text.getBytes(), 1, most);
     return lines;
   }
 
-  private static boolean isTooLong(byte[] lines) {
-    return lines.length == TOO_LONG.length;
+  public Object merge(Object lines, Object others) {
+    ((Buffer) lines).add(((Buffer) others).toByteArray(), 0, all);
+    return lines;
   }
 
-  private static ByteArrayOutputStream tooLong() {
-    return holding(TOO_LONG);
-  }
-
-  private static ByteArrayOutputStream holding(byte[] lines) {
-    ByteArrayOutputStream found = new ByteArrayOutputStream(lines.length);
-    found.write(lines, 0, lines.length);
-    return found;
+  public Object eval(Object lines) {
+    return UTF8String.fromString(key(((Buffer) lines).toByteArray()));
   }
 
   /** Return a key of the lines, for take(): Spark puts what is observed into its logs, and keeps that of 100 batches. */
-  public Object eval(Object lines) {
-    byte[] text = ((ByteArrayOutputStream) lines).toByteArray();
+  static String key(byte[] text) {
     String key = UUID.nameUUIDFromBytes(text).toString();
     synchronized (NEWEST) {
       NEWEST.put(key, new String(text, StandardCharsets.UTF_8));
     }
-    return UTF8String.fromString(key);
+    return key;
   }
 
   /** Return the lines with that key; null where later ones have displaced them. */
@@ -104,11 +84,13 @@ public final class Lines extends TypedImperativeAggregate implements Serializabl
   }
 
   public byte[] serialize(Object lines) {
-    return ((ByteArrayOutputStream) lines).toByteArray();
+    return ((Buffer) lines).toByteArray();
   }
 
   public Object deserialize(byte[] lines) {
-    return holding(lines);
+    Buffer found = new Buffer();
+    found.add(lines, 0, Integer.MAX_VALUE);
+    return found;
   }
 
   // -- on the way to a task and back
@@ -187,6 +169,54 @@ public final class Lines extends TypedImperativeAggregate implements Serializabl
     if (!(other instanceof Lines)) return false;
     for (int n = 0; n < productArity(); n++) if (!productElement(n).equals(((Lines) other).productElement(n))) return false;
     return true;
+  }
+
+  /** Lines, or TOO_LONG alone. */
+  static final class Buffer implements Serializable {
+    private byte[] bytes = new byte[0];
+    private int size;
+
+    /** Add bytes, and so many line breaks, unless there are more than {@code most} then. */
+    void add(byte[] more, int breaks, int most) {
+      if (size == 1 || more.length == 0) return;
+      boolean isTooLong = more[0] == TOO_LONG || (long) size + more.length + breaks > most;
+      if (isTooLong) clear();
+      int length = isTooLong ? 1 : more.length + breaks;
+      if (size + length > bytes.length) bytes = Arrays.copyOf(bytes, Math.max(size + length, Math.min(2 * size, most)));
+      if (!isTooLong) System.arraycopy(more, 0, bytes, size, more.length);
+      if (isTooLong || breaks > 0) bytes[size + length - 1] = '\n';
+      size += length;
+    }
+
+    void clear() {
+      bytes = new byte[0];
+      size = 0;
+    }
+
+    int size() {
+      return size;
+    }
+
+    byte[] toByteArray() {
+      return Arrays.copyOf(bytes, size);
+    }
+  }
+
+  /** Makes the lines of a task in generated code, one after the other: see ObservedExec. */
+  public static final class Texts implements Serializable {
+    /** On the columns of the rows that come. */
+    private final Expression texts;
+    private final int most;
+
+    Texts(Expression texts, int most) {
+      this.texts = texts;
+      this.most = most;
+    }
+
+    public void add(Tally to, InternalRow row) {
+      UTF8String text = (UTF8String) texts.eval(row);
+      if (text != null) to.line(text.getBytes(), most);
+    }
   }
 
   private static final class Newest extends LinkedHashMap {
