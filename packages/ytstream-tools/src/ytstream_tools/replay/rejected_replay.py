@@ -300,7 +300,7 @@ class _Replay:
         select, path = transaction.select, self.context.settings.ledger
         head = positions.read_head(path, select) if self.context.job.totals else None
         sums = sum_bounds.before(self.context, head.sums if head else {}, is_first=True)
-        written = write_outputs(frames, self.context, java, 0, sums)
+        written = write_outputs(frames, self.context, java, 0, sums, is_first=True)
         if head is not None:
             row = ledger_rows.head_row(replace(head, sums=written.sums))
             transaction.modify(path, ledger_rows.COLUMNS, [row])

@@ -65,8 +65,9 @@ def _sink(spark: SparkSession, context: JobContext, java: Java, output: str) -> 
 
 
 def _add_batch(
-    rows: DataFrame, output: str, context: JobContext, java: Java, number: int, sums: Sums
-) -> Sums:
+    rows: DataFrame, output: str, context: JobContext, java: Java, number: int, sums: Sums, *,
+    is_first: bool = False,
+) -> Sums:  # fmt: skip
     """Write rows into an output, in the transaction of this thread if there is one.
 
     Return the bounds of its sums after them.
@@ -79,7 +80,7 @@ def _add_batch(
         columns = context.job.output_columns[output]
         tablets = context.output_tablets.get(output, 0)
         path, ends = settings.outputs[output], sums_of(columns)
-        exact = bool(ends) and sum_bounds.is_exact(sums[path], ends)
+        exact = bool(ends) and (is_first or sum_bounds.is_exact(sums[path], ends))
         most = context.write_rows
         found = choose_connector.write(rows, path, columns, tablets, most, java, is_exact=exact)
         if not ends:
@@ -114,11 +115,12 @@ class WrittenRows:
 
 
 def write_outputs(
-    frames: Frames, context: JobContext, java: Java, number: int, sums: Sums
+    frames: Frames, context: JobContext, java: Java, number: int, sums: Sums, *, is_first: bool
 ) -> WrittenRows:
     """Write the rows of each dynamic output, one output after the other.
 
-    They go into the batch's transaction if it has one. ``sums`` are the bounds before it.
+    They go into the batch's transaction if it has one. ``sums`` are the bounds before it. In
+    the first batch of a query tasks name each key that they add to: see sum_bounds.after().
     """
     job, rows, changes = context.job, dict[str, int](), dict[str, KeyChanges]()
     known = dict(sums)
@@ -130,7 +132,8 @@ def write_outputs(
             rows[name] = changes[name].changed
         else:
             fenced = context.guarantee.fenced(observed_writes(frames[name], name))
-            known.update(_add_batch(fenced, name, context, java, number, sums))
+            more = _add_batch(fenced, name, context, java, number, sums, is_first=is_first)
+            known.update(more)
             rows[name] = _count(execution_of(fenced), name)
     return WrittenRows(rows, changes, known)
 
@@ -161,10 +164,10 @@ def write(rows: DataFrame, name: str, context: JobContext, java: Java, number: i
 
 
 def write_streamed(
-    rows: DataFrame, context: JobContext, java: Java, number: int, sums: Sums
+    rows: DataFrame, context: JobContext, java: Java, number: int, sums: Sums, *, is_first: bool
 ) -> WrittenRows:
     """Write the rows of the one output, which the query itself fences and counts."""
-    found = _add_batch(rows, "output", context, java, number, sums)
+    found = _add_batch(rows, "output", context, java, number, sums, is_first=is_first)
     return WrittenRows(sums={**sums, **found})
 
 

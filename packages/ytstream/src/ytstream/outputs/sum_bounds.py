@@ -14,7 +14,7 @@ from typing import Any
 
 from ..cluster.client import facts
 from ..cluster.table_extremes import extremes
-from ..errors import JobError
+from ..errors import JobError, RestartableError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..schema.columns import spelled
@@ -57,6 +57,9 @@ def after(
 ) -> Known:
     """Return the bounds after a batch. Raises JobError if a total leaves its type.
 
+    And RestartableError where what tasks have not named decides: the first batch of a query names
+    each key.
+
     ``scan`` asks the whole table, and ``look_up`` for the keys that tasks have named: all keys
     of the batch, where the bounds before it are large.
     """
@@ -71,6 +74,11 @@ def after(
     totals = look_up()
     for name, one in added.items():
         exact = totals[name].bounds.plus(one.unnamed)
+        if not exact.is_within(ends[name]) and any(one.unnamed):
+            raise RestartableError(
+                f"a total of column {name} comes near the end of 64 bits: the batch runs again, "
+                "and its tasks name each key"
+            )
         if not exact.is_within(ends[name]):
             raise _beyond(name, totals[name], exact, ends[name])
         found[name] = known[name].plus(one.unnamed).with_(exact)

@@ -324,7 +324,9 @@ class Batch:
                 pieces = self._write_pieces({"output": frame}, batch, self.archives)
                 return WrittenRows(pieces), None
             sums = self._sums(verifying)
-            return write_streamed(frame, context, java, batch.number, sums), None
+            is_first = self._after is None
+            written = write_streamed(frame, context, java, batch.number, sums, is_first=is_first)
+            return written, None
         with self.outputs.finished(rows) as finished:
             is_computed = self.outputs.are_computed_first
             audited = self._audit(batch, verifying.result()) if is_computed else None
@@ -339,7 +341,8 @@ class Batch:
             if self.archives is not None:
                 static |= self._write_pieces(frames, batch, self.archives)
             sums = self._sums(verifying)
-            written = write_outputs(frames, context, java, batch.number, sums)
+            is_first = self._after is None
+            written = write_outputs(frames, context, java, batch.number, sums, is_first=is_first)
             return replace(written, rows={**written.rows, **static}), audited
 
     def _sums(self, verifying: Future[VerifiedBatch]) -> Sums:
