@@ -27,7 +27,7 @@ from tests.support.jvm import submit_args
 from tests.support.pages import dead_links, headings
 from tests.support.project import ROOT, TOOLS, YTSTREAM, Variant, generate, variant_answers
 from tests.support.waiting import eventually
-from ytstream import Hourly, cli
+from ytstream import Column, Hourly, cli
 from ytstream.commands.registry import registry
 from ytstream.errors import FullAccountError, OutageError
 from ytstream.log import Event
@@ -217,15 +217,17 @@ def test_each_alert_has_its_entry_and_each_entry_its_alert(project: Path) -> Non
     """The address in an alert leads to a heading of the page, with all that an entry has."""
     facts = dict(re.findall(r"^\| (guarantee|processing) \| `(\w+)` \|$", text_of(project), re.M))
     job = example(facts["guarantee"], offered(facts["processing"]), rejects=True).job
-    # The page is for jobs with lookups and archives as well.
+    # The page is for jobs with lookups, archives and totals as well.
     job = replace(job, references={"auctions": []}, static={"output": Hourly("date_time")})
-    settings = settings_of(job, "//home/job")
+    settings, jobs = settings_of(job, "//home/job"), [job]
     if job.processing in TIMED:
-        job, settings = replace(job, late="reject"), replace(settings, late_limit=0.1)
-    rules = yaml.safe_load(alert_rules.text(job, settings, Path("config/production.toml")))[
-        "groups"
-    ]
-    addresses = {rule["annotations"]["runbook_url"] for group in rules for rule in group["rules"]}
+        jobs, settings = [replace(job, late="reject")], replace(settings, late_limit=0.1)
+    if facts["guarantee"] == "transactional":
+        sums = [Column("auction", "int64", key=True), Column("bids", "int64", aggregate="sum")]
+        jobs.append(replace(job, outputs={**job.outputs, "sums": sums}))
+    texts = [alert_rules.text(one, settings, Path("config/production.toml")) for one in jobs]
+    groups = [group for text in texts for group in yaml.safe_load(text)["groups"]]
+    addresses = {rule["annotations"]["runbook_url"] for group in groups for rule in group["rules"]}
     section = text_of(project, OPERATIONS).partition("\n## Alerts\n")[2].partition("\n## ")[0]
     entries = section.split("\n### ")[1:]
     found = {entry.partition("\n")[0] for entry in entries}

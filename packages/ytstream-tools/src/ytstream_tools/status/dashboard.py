@@ -10,6 +10,7 @@ from .alert_limits import (
     REJECTED_SHARE,
     STALLED_SECONDS,
     STARTS_PER_HOUR,
+    TOTAL_SHARE,
     UNSEALED_SECONDS,
 )
 
@@ -184,6 +185,11 @@ PANELS: Sequence[Panel] = (
         "percentunit", (
             ("{{account}} {{resource}} {{app}}", "ytstream_account_used_ratio{SELF}"),
         ), limit=1,
+    ),
+    Panel(
+        "Used part of the type of a sum", "Of the largest total. At 1 a batch ends the job.",
+        "percentunit", (("{{output}}.{{column}} {{app}}", "ytstream_total_used_ratio{SELF}"),),
+        limit=TOTAL_SHARE,
     ),
 )  # fmt: skip
 

@@ -108,7 +108,7 @@ def stored(
 def newest(rows: DataFrame, key: Sequence[str], rank: str) -> DataFrame:
     """Return one row of each key: the one with the greatest value in the column ``rank``.
 
-    As an aggregation with max() does, without its two sorted aggregations (``jvm/NewestExec.java``).
+    As max() of a struct does, without its two sorted aggregations (``jvm/NewestExec.java``).
     """
     java, session = Java(jvm_of(rows.sparkSession)), rows._jdf.sparkSession()
     java[f"{LOOKUP}.install"](session.experimental())
