@@ -30,7 +30,7 @@ Fold = Callable[[bytes, bytes], bytes]
 
 def flagged(piece: bytes) -> bool:
     """Return whether an encoded value is to be aggregated."""
-    return bool(piece[3] & wire.AGGREGATE)
+    return piece[3] & wire.AGGREGATE != 0
 
 
 def with_flag(piece: bytes) -> bytes:
@@ -38,7 +38,8 @@ def with_flag(piece: bytes) -> bytes:
 
 
 def without_flag(piece: bytes) -> bytes:
-    return piece[:3] + bytes([piece[3] & ~wire.AGGREGATE]) + piece[4:]
+    """Return the value as it is stored; a client may set no other flag."""
+    return piece[:3] + b"\0" + piece[4:]
 
 
 def added(fold: Fold, old: bytes, new: bytes) -> bytes:

@@ -470,6 +470,22 @@ def key_reader(schema: TableSchema) -> Callable[[bytes], Key]:
     return key
 
 
+def update_key_reader(schema: TableSchema) -> Callable[[Update], Key]:
+    """Return what gives the key of an update; a key of one integer is read at one go."""
+    count = schema.key_count
+    key_of = key_reader(schema)
+    first = schema.columns[0].wire_type if count == 1 else wire.NULL
+    numbers = {wire.INT64: Struct("<8xq"), wire.UINT64: Struct("<8xQ")}.get(first)
+
+    def key(update: Update) -> Key:
+        piece = update[0]
+        if numbers is not None and piece[2] == first:
+            return first, numbers.unpack(piece)[0]
+        return key_of(wire.from_chunks([update[index] for index in range(count)]))
+
+    return key
+
+
 def keys_of(schema: TableSchema, rows: Sequence[bytes]) -> Iterator[Key]:
     """Return the key of each stored row; keys of integers are read at one go."""
     kinds = [column.wire_type for column in schema.columns[: schema.key_count]]

@@ -28,7 +28,15 @@ from ..cypress.model import Node
 from ..cypress.store import Store
 from ..rows import aggregates, wire
 from ..rows.aggregates import flagged, without_flag
-from ..rows.from_wire import DELETE, Key, Modification, Update, key_reader, keys_of
+from ..rows.from_wire import (
+    DELETE,
+    Key,
+    Modification,
+    Update,
+    key_reader,
+    keys_of,
+    update_key_reader,
+)
 from ..rows.schema import DATA_WEIGHT, TIMESTAMP, TableSchema, violation
 from . import row_locks
 from .mounts import Mounts
@@ -324,8 +332,9 @@ def _check_rows(transaction: Transaction, buffered: Buffered) -> None:
                 key=[wire.to_python(*part) for part in zip(key[::2], key[1::2], strict=True)],
                 **({} if table.has_locks else {"lock": row_locks.PRIMARY_NAME}),
             )
+    width = len(table.schema.columns)
     for key, change in buffered.changed.items():
-        if isinstance(change, dict) and table.data.get(key) is None:
+        if isinstance(change, dict) and len(change) < width and table.data.get(key) is None:
             _require_columns(table.schema, change)
 
 
@@ -381,14 +390,12 @@ def _column_id(schema: TableSchema, name: str) -> int | None:
 def merged(schema: TableSchema, old: Update, change: Update) -> bytes:
     """Return the stored row after an update of `old`; columns in neither become null."""
     pieces = together(schema, old, change)
-    return wire.from_chunks(
-        [
-            without_flag(pieces[index])
-            if index in pieces
-            else wire.encode_value(index, wire.NULL, None)
-            for index in range(len(schema.columns))
-        ]
-    )
+    for index in range(len(schema.columns)):
+        if (piece := pieces.get(index)) is None:
+            pieces[index] = wire.encode_value(index, wire.NULL, None)
+        elif flagged(piece):
+            pieces[index] = without_flag(piece)
+    return wire.from_chunks([pieces[index] for index in range(len(schema.columns))])
 
 
 def together(schema: TableSchema, old: Update, change: Update) -> Update:
@@ -398,14 +405,13 @@ def together(schema: TableSchema, old: Update, change: Update) -> Update:
     """
     result = old | change
     for index, fold in schema.folds:
-        if index in old and index in change and flagged(change[index]):
-            result[index] = aggregates.added(fold, old[index], change[index])
+        before, new = old.get(index), change.get(index)
+        if before is not None and new is not None and flagged(new):
+            result[index] = aggregates.added(fold, before, new)
     return result
 
 
 def _require_columns(schema: TableSchema, pieces: Update) -> None:
-    if len(pieces) == len(schema.columns):
-        return
     for index, column in enumerate(schema.columns):
         if column.required and index not in pieces:
             raise violation(f'Missing required column "{column.name}" in table schema')
@@ -417,13 +423,13 @@ def changes(
     """Return the changes by key that rows of a sorted table, which are written whole, and after
     them modifications make on top of `buffered`."""
     schema = buffered.table.schema
-    key_of, keys = key_reader(schema), range(schema.key_count)
+    key_of, key_of_update = key_reader(schema), update_key_reader(schema)
     fresh: dict[Key, Change] = dict(zip(keys_of(schema, rows), rows, strict=True))
     for kind, _, given in modifications:
         if not isinstance(given, dict):
             fresh[key_of(given)] = None if kind == DELETE else given
             continue
-        key = key_of(wire.from_chunks([given[index] for index in keys]))
+        key = key_of_update(given)
         before = fresh.get(key, buffered.changed.get(key, {}))
         if isinstance(before, dict):
             fresh[key] = together(schema, before, given) if before else given
