@@ -17,7 +17,7 @@ from yt import yson
 
 from ..core.errors import YtError, around, not_supported
 from . import aggregates, types, wire
-from .aggregates import Fold
+from .aggregates import Fold, NumberRows
 from .computed import Computed, compiled
 from .rowset import RowsetColumn
 from .types import MAX_NAME_LENGTH, SCALARS, V3_NAMES, LogicalType, ScalarType
@@ -286,6 +286,11 @@ class TableSchema:
             for index, column in enumerate(self.columns)
             if column.aggregate is not None
         ]
+
+    @cached_property
+    def number_rows(self) -> NumberRows | None:
+        """What adds to a stored row at one go; None if not all columns are numbers."""
+        return aggregates.number_rows([(one.wire_type, one.aggregate) for one in self.columns])
 
     @cached_property
     def pieces_of(self) -> Callable[[bytes], dict[int, bytes]]:

@@ -379,8 +379,11 @@ def _updated(schema: TableSchema, last: Version | None, change: Update, timestam
     """Return the version of a row after an update."""
     stamps = stamps_after(last, change, len(schema.columns), timestamp)
     given = {index: piece for index, piece in change.items() if flagged(piece)} or None
-    old = schema.pieces_of(last[1]) if last and last[1] else {}
-    return timestamp, merged(schema, old, change), stamps, given
+    before = last[1] if last else None
+    row = schema.number_rows.after(before, change) if schema.number_rows and before else None
+    if row is None:
+        row = merged(schema, schema.pieces_of(before) if before else {}, change)
+    return timestamp, row, stamps, given
 
 
 def _column_id(schema: TableSchema, name: str) -> int | None:
