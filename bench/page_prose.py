@@ -43,9 +43,9 @@ Python process, takes its CPU time from the same two processors (see below), wit
 as well. That makes ratios smaller.
 - **Requests.** A batch of 120,000 rows and four tablets sends 22 requests, a batch of few rows \
 18. Rows name their tablet, so a request has up to 4 MiB of them. A task of 60,000 has 10.5 MiB.
-- **REJECT** costs CPU time. The reason is a column of its own, which Spark counts in an operator \
-outside of its generated code (CollectMetricsExec). So each row is copied once more. Before that, \
-Spark evaluates the condition, here a comparison of strings.
+- **REJECT** costs CPU time. Spark evaluates the condition, here a comparison of strings, and the \
+job counts reasons row by row, inside of Spark's generated code. Rejected rows reach the driver as \
+JSON, and it writes them in a request of its own.
 - **State.** A `window` is Spark's own work: without any input and output, Spark needs as long \
 for a batch. The job keeps its state in RocksDB, the example in \
 memory, Spark's default. A `deduplicate` reads and writes a key for each row, so RocksDB costs it \
