@@ -24,6 +24,7 @@ from minicluster.rows.from_wire import (
 )
 from minicluster.rows.from_yson import ItemReader, encode
 from minicluster.rows.schema import TableSchema
+from minicluster.tables.transactions import merged
 from tests.support import codes
 
 COLUMNS: list[dict[str, Any]] = [
@@ -201,6 +202,33 @@ def test_numbers_to_be_added_are_read_alike_at_one_look_and_one_by_one() -> None
     assert modifications(reader, wire.join([whole]), [WRITE]) == [(WRITE, None, whole)]
     assert of.pieces_of(whole) == wire.chunks(whole)
     assert of.pieces_of(null) == wire.chunks(null)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(5, 7), (7, 5), (-3, 3), ((1 << 63) - 1, 1), (-(1 << 63), -1)],
+)
+def test_a_row_of_numbers_is_added_to_as_each_of_its_values_is(old: int, new: int) -> None:
+    """A sum that wraps is left to the long way."""
+    functions = ("sum", "min", "max", "first")
+    columns = [{"name": name, "type": "int64", "aggregate": name} for name in functions]
+    of = schema_of([ADDED[0], *columns])
+    row = wire.encode((at, wire.INT64, 1 if at == 0 else old) for at in range(5))
+    update = {
+        at: wire.encode_value(at, wire.INT64, *((1, 0) if at == 0 else (new, wire.AGGREGATE)))
+        for at in range(5)
+    }
+    assert of.number_rows is not None
+    found = of.number_rows.after(row, update)
+    wraps = not -(1 << 63) <= old + new < 1 << 63
+    assert found == (None if wraps else merged(of, wire.chunks(row), update))
+    plain = {at: without_flag(piece) for at, piece in update.items()}
+    assert of.number_rows.after(row, plain) is None
+    kept = wire.chunks(row)
+    null = wire.from_chunks(
+        [*map(kept.__getitem__, range(4)), wire.encode_value(4, wire.NULL, None)]
+    )
+    assert of.number_rows.after(null, update) is None
 
 
 def test_a_damaged_rowset_is_refused_whatever_came_before_the_damage() -> None:

@@ -133,5 +133,5 @@ _ADDS: Mapping[str | None, Callable[[Any, Any], Any]] = {
 
 
 def number_rows(columns: Sequence[tuple[int, str | None]]) -> NumberRows | None:
-    """Return what adds to rows with these types and functions; None if some are no numbers."""
+    """Return what adds to rows with these types and functions; None unless all are numbers."""
     return NumberRows(columns) if all(kind in _CODES for kind, _ in columns) else None
