@@ -186,7 +186,7 @@ def test_a_number_that_an_unsigned_column_does_not_hold_is_named(
     ],
 )
 def test_nan_is_no_key_and_orders_no_rows(spark: SparkSession, row: str, said: str) -> None:
-    """The cluster has no such key, and no row would be newer than such a one."""
+    """The cluster does not take NaN in a key, and NaN is greater than any other number."""
     columns = resolved("", [Column("k", "double", key=True), Column("at", "double")])
     with pytest.raises(Exception, match="NaN") as caught:
         column_values.verified(spark.sql(f"select {row}"), "current", columns, "at").collect()

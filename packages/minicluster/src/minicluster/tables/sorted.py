@@ -77,19 +77,19 @@ class SortedData:
 
     def put_all(self, versions: Iterable[tuple[Key, Version]], most: int) -> None:
         """Add a version to each of these rows, as `put` does."""
-        last, order, before = self._last, self._order, len(self._order)
+        last, order, known = self._last, self._order, len(self._order)
         for key, version in versions:
-            former, last[key] = last.get(key), version
-            if former is None:
+            before, last[key] = last.get(key), version
+            if before is None:
                 order.append(key)
             else:
-                self._keep(key, former, version[0], most)
-        self._ordered = self._ordered and len(order) == before
+                self._keep(key, before, version[0], most)
+        self._ordered = self._ordered and len(order) == known
 
-    def _keep(self, key: Key, former: Version, timestamp: int, most: int) -> None:
-        """Keep the former last version of a row beside one of `timestamp`."""
+    def _keep(self, key: Key, before: Version, timestamp: int, most: int) -> None:
+        """Keep the version of a row that was the last one until a write at `timestamp`."""
         older = self._older.setdefault(key, [])
-        older.append(former)
+        older.append(before)
         horizon = timestamp - _KEEP
         # The last version before that time is what a read at that time sees.
         drop = max(bisect_left(older, (horizon,)) - 1, len(older) + 1 - most)

@@ -128,7 +128,7 @@ def _of_aggregate(column: Column) -> tuple[str, str] | None:
         return "a key column cannot have aggregate=", "leave it out"
     if function not in AGGREGATES:
         return (
-            f"there is no aggregate function {column.aggregate!r}",
+            f"ytstream has no aggregate function {column.aggregate!r}",
             f"use one of {', '.join(AGGREGATES)}; of an average, keep the sum and the count: the "
             "reader divides",
         )

@@ -15,7 +15,7 @@ public final class AheadMemory {
 
   private AheadMemory() {}
 
-  /** Reserve up to {@code wanted} bytes for a reply; return how many, 0 where there is no room. */
+  /** Reserve up to {@code wanted} bytes for a reply; return how many: 0 if too few are left. */
   public static synchronized long reserve(long wanted) {
     long found = Math.min(wanted, BYTES - reserved);
     if (found < Math.min(wanted, LEAST)) return 0;

@@ -146,7 +146,7 @@ public final class Sums {
     for (Object key : keys) {
       BigInteger[] total = (BigInteger[]) ((BigInteger[]) named.get(key)).clone();
       long values = wire.getLong();
-      for (long value = 0; value < values; value++) { // -1: there is no such row yet
+      for (long value = 0; value < values; value++) { // -1: the table has no row of this key yet
         long header = wire.getLong();
         int type = Wire.type(header);
         if (type == Wire.NULL) continue;
