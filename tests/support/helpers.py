@@ -129,6 +129,13 @@ def reshard(client: Client, path: str, *counts: int) -> None:
     any_client.mount_table(path, sync=True)
 
 
+def begin_at(queue: str, client: Any, first: int) -> None:
+    """Let an empty queue have one tablet, whose first row has this number."""
+    client.unmount_table(queue, sync=True)
+    client.reshard_table(queue, tablet_count=1, trimmed_row_counts=[first], sync=True)
+    client.mount_table(queue, sync=True)
+
+
 def recreate(queue: str, client: Any) -> None:
     """Drop a queue and make it again, as its owner would."""
     found = client.get(f"{queue}/@", attributes=["schema", "tablet_count"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from minicluster.testing import Running
-from tests.support.helpers import StreamOf, another_process
+from tests.support.helpers import StreamOf, another_process, begin_at
 from tests.support.server_errors import UNAVAILABLE
 from ytstream import RestartableError
 from ytstream.job import REJECTED
@@ -196,10 +195,7 @@ def test_rows_whose_numbers_have_no_sum(
     monkeypatch.setattr(collected, "MOST", most)
     stream = stream_of("transactional", "map", 1, rejects=True)
     (queue,) = stream.settings.queues
-    client: Any = stream.client
-    client.unmount_table(queue, sync=True)
-    client.reshard_table(queue, tablet_count=1, trimmed_row_counts=[1 << 62], sync=True)
-    client.mount_table(queue, sync=True)
+    begin_at(queue, stream.client, 1 << 62)
     stream.send(300)
     stream.drain()
     assert _is_exact(stream)

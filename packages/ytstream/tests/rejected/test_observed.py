@@ -7,13 +7,12 @@ observes the rows, and all other tests of rejected rows say that it does so righ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from minicluster.testing import Running
-from tests.support.helpers import StreamOf, head_of
+from tests.support.helpers import StreamOf, begin_at, head_of
 from ytstream.connector.spark_plan import Node
 from ytstream.job import REJECTED
 from ytstream.rejected import collected
@@ -107,10 +106,7 @@ def test_numbers_of_rows_that_have_no_sum_have_none_in_generated_code(
     """As Spark's try_sum: null, and no other number. The audit counts on it (read_again.py)."""
     stream = stream_of("transactional", "map", 1, rejects=True)
     (queue,) = stream.settings.queues
-    client: Any = stream.client
-    client.unmount_table(queue, sync=True)
-    client.reshard_table(queue, tablet_count=1, trimmed_row_counts=[1 << 62], sync=True)
-    client.mount_table(queue, sync=True)
+    begin_at(queue, stream.client, 1 << 62)
     stream.send(300)
     stream.drain()
     assert all((one.lost, one.duplicated) == (0, 0) for one in stream.outcomes().values())
