@@ -42,7 +42,7 @@ planning, logs and requests of the transaction, which wait for each other. The m
 Python process, takes its CPU time from the same two processors (see below), with SPYT's example \
 as well. That makes ratios smaller.
 - **Requests.** A batch of 120,000 rows and four tablets sends 22 requests, a batch of few rows \
-18. Rows name their tablet, so a request has up to 4 MiB of them. A task of 60,000 has 10.5 MiB.
+18. Rows name their tablet, so a request has up to 6 MiB of them. A task of 60,000 has 10.5 MiB.
 - **REJECT** costs CPU time. Spark evaluates the condition, here a comparison of strings, and the \
 job counts reasons row by row, inside of Spark's generated code. Rejected rows reach the driver as \
 JSON, and it writes them in a request of its own.

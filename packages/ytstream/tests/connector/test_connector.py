@@ -376,7 +376,7 @@ _LARGE = (Column("id", ti.Int64, required=True, key=True), Column("text", ti.Utf
 
 def _large_rows(spark: SparkSession, failing: int | None = None) -> DataFrame:
     """Return rows of two requests (Output.REQUEST_BYTES) in one task; one of them may fail."""
-    text = F.expr("repeat('x', 600000)")
+    text = F.expr("repeat('x', 900000)")
     if failing is not None:
         text = F.when(F.col("id") == failing, F.raise_error(F.lit("odd"))).otherwise(text)
     return spark.range(0, 10, 1, 1).withColumn("text", text)

@@ -165,7 +165,7 @@ def check(context: JobContext) -> str:
 def _write_size(context: JobContext) -> str:
     context = sized(context)
     is_full = context.settings.connector == OWN and context.write_rows is None
-    return "up to 4 MiB" if is_full else f"{context.settings.dyn_batch_size} rows"
+    return "up to 6 MiB" if is_full else f"{context.settings.dyn_batch_size} rows"
 
 
 def queue_tablets(client: Client, settings: Settings) -> dict[str, int]:

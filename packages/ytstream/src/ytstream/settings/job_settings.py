@@ -121,7 +121,7 @@ class Settings:
     dyn_batch_size: int | None = field(
         default=None, metadata=whole(1, ROWS_PER_TABLET_AND_TRANSACTION)
     )
-    """How many rows one write request brings to one tablet. Without it, a request has up to 4 MiB.
+    """How many rows one write request brings to one tablet. Without it, a request has up to 6 MiB.
     With `connector = "spyt"`, the runtime then computes it from the number of tablets."""
     connector: str = field(default=OWN, metadata=one_of(OWN, SPYT))
     """What reads, writes and moves the consumer: "own" is ytstream's Java, compiled where the job
