@@ -37,6 +37,7 @@ def test_each_target_that_it_calls_exists() -> None:
     assert named <= {*OFFERED["project"]}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_each_edit_fits_a_repository_that_has_adopted_the_rows(generate: Generate) -> None:
     """Without Spark: the page's answers, its rows, and its edits one after the other."""

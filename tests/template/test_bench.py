@@ -142,6 +142,7 @@ def test_a_lookup_is_judged_by_its_heap_and_the_requests_of_a_task() -> None:
     assert (kept[figures.HEAP].bound, kept[figures.HEAP].is_met) == (96.0, True)
 
 
+@pytest.mark.thorough
 def test_a_large_reference_is_as_make_reference_leaves_it() -> None:
     with testing.start() as cluster:
         large_reference.make(cluster, jobs.AUCTIONS, 60_001)
@@ -346,6 +347,7 @@ def test_the_page_in_the_repository_is_made_from_what_is_stored_there() -> None:
     assert found == pictures
 
 
+@pytest.mark.thorough
 def test_the_ways_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """A round without Spark: drivers that have done nothing."""
     ran: list[str] = []

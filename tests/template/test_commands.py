@@ -243,6 +243,7 @@ def chosen(known: str) -> list[str]:
     return [command for command in of_the_repository() if re.fullmatch(known, command)]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("command", chosen(next(iter(RAN))))
 def test_a_command_that_generates_does_so(tmp_path: Path, template: Path, command: str) -> None:

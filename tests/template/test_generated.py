@@ -293,6 +293,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(generate: Generate, tmp_pa
     assert metadata["Name"] == project.name
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_wheel_with_hostile_text_has_whole_metadata(hostile: Path, tmp_path: Path) -> None:
     _, metadata = wheel(hostile, tmp_path)

@@ -315,6 +315,7 @@ def test_a_recipe_sees_where_packages_come_from_and_nothing_of_other_work(folder
     assert "/nowhere" not in _seen(folder, PYTHONPATH="/nowhere").get("PYTHONPATH", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("line", ["user = true", "require-hashes = true", "constraint = /nowhere"])
 def test_a_recipe_installs_whatever_a_configuration_of_pip_says(

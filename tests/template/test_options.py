@@ -83,6 +83,7 @@ def test_the_slug_is_computed_from_the_name(name: str, slug: str) -> None:
     assert answers.slug(name) == slug
 
 
+@pytest.mark.thorough
 @given(st.text())
 def test_the_computed_slug_is_always_accepted(name: str) -> None:
     assert problems({**DEFAULTS, "project_slug": answers.slug(name)}) == []

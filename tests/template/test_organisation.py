@@ -130,6 +130,7 @@ WRONG = {"license": "Apache Software License 2.0", "yt_proxy": "hume", "ci": "gi
 """With answers after it, which cookiecutter drops with a wrong choice."""
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("by", "given", "said"),
@@ -153,6 +154,7 @@ def test_a_choice_that_is_not_offered_is_refused_by_name(
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_configuration_that_loses_nothing_is_accepted(tmp_path: Path) -> None:
     """The command line, a replay and `cruft update` have the answers that are dropped."""
     answered = ("license=MIT", "ci=none", "yt_proxy=hume")

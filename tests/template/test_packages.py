@@ -252,6 +252,7 @@ def test_a_wheel_that_is_not_the_listed_one_is_refused_before_anything_is_instal
     assert (tmp_path / "venv").exists() is had
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("used", INSTALLERS)
 def test_everything_of_the_index_is_installed_by_its_hash_by_uv_if_it_is_there(
     project: Path, fake: Path, tmp_path: Path, used: str
@@ -279,6 +280,7 @@ def test_without_vendor_there_are_no_wheels_to_install(project: Path, fake: Path
     assert len(asked) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "url"),
@@ -302,6 +304,7 @@ def test_uv_asks_the_index_of_pip_and_no_file_names_it(
     assert not any("example.com" in text for text in [shown, *files])
 
 
+@pytest.mark.thorough
 def test_lock_keeps_the_wheels_of_vendor_out(project: Path, fake: Path) -> None:
     words = [str(shutil.which("make")), "lock"]
     environment = {"PATH": f"{fake}{os.pathsep}{os.environ['PATH']}", "NOTES": f"{fake}/notes"}

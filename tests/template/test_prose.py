@@ -67,5 +67,6 @@ def test_each_rule_finds_the_words_that_it_names(tmp_path: Path) -> None:
     assert prose.main([str(page)]) == 0
 
 
+@pytest.mark.thorough
 def test_the_pages_keep_the_words() -> None:
     assert prose.main([]) == 0

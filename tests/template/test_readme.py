@@ -349,6 +349,7 @@ def test_the_figures_of_its_demo_are_those_of_the_sample(project: Path) -> None:
     assert (shown["lost"], shown["kills"], shown["restarts"]) == ("0", "1", "1")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "variant",
     [

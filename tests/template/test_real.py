@@ -97,6 +97,7 @@ def test_a_step_that_fails_gives_exit_code_1_and_an_issue(tmp_path: Path, state:
     assert docker_stand_in.containers(state) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_no_container(
@@ -124,6 +125,7 @@ def test_an_interrupt_leaves_no_container(
     assert not (tmp_path / "report").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_an_interrupt_of_a_start_leaves_no_container(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
@@ -150,6 +152,7 @@ def test_an_interrupt_of_a_start_leaves_no_container(
     assert [words[0] for words in docker_stand_in.calls(state)] == ["pull", "run", "rm"]
 
 
+@pytest.mark.thorough
 def test_without_docker_one_line_says_how_to_name_a_cluster(tmp_path: Path) -> None:
     done = _called(*_words(tmp_path), path=str(tmp_path))
     assert (done.returncode, done.stdout) == (1, "")
@@ -251,6 +254,7 @@ def test_a_server_that_lacks_something_is_named_after_a_while() -> None:
         assert cluster.client.journal("create") == []
 
 
+@pytest.mark.thorough
 def test_the_token_of_another_cluster_does_not_reach_the_container(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -360,6 +360,7 @@ def test_an_address_copied_from_a_browser_is_stored_without_its_slash(
     assert tomllib.loads(config.read_text())["proxy"] == "https://yt.example.com"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("pair", "said", "processing"),
     [

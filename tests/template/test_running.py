@@ -170,6 +170,7 @@ OTHER_TIMES: dict[str, dict[str, dict[str, str]]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(

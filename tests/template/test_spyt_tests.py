@@ -88,6 +88,7 @@ def _write_checkout(folder: Path, test: str) -> None:
     (tests / "test_toy.py").write_text(test)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_file_is_run_on_a_minicluster_with_what_it_assumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -39,6 +39,7 @@ def java(running: testing.Running) -> Iterator[Any]:
         yield client
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("name", BASICS)
 def test_basics_over_the_java_client(name: str, java: Any) -> None:

@@ -40,6 +40,7 @@ def _run(python: Path | str, *words: str | Path, path: str = "") -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_the_test_of_the_page_passes_and_a_second_one_finds_a_clean_cluster(tmp_path: Path) -> None:
     first, second = _write(tmp_path), _write(tmp_path, "test_again.py")
     code = "import importlib.metadata as m; print(*m.entry_points(group='pytest11'))"

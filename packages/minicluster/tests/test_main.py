@@ -35,6 +35,7 @@ def rows(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.mark.thorough
 def test_nodes(shell: Shell, root: str) -> None:
     shell("create", "map_node", f"{root}/a/b", "--recursive")
     shell("set", f"{root}/a/@x", "{y=1}")
@@ -123,6 +124,7 @@ def minicluster_process(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_says_where_it_listens_and_stops(tmp_path: Path, number: int) -> None:
     ready = tmp_path / "ready.json"

@@ -54,6 +54,7 @@ def test_each_line_has_its_time_and_level() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_lines_are_coloured_by_level_on_a_terminal_alone() -> None:
     shown = _on_a_terminal(LINES, NO_COLOR="")
     assert re.fullmatch(

@@ -178,6 +178,7 @@ def test_every_setting_of_submit_is_shown_with_the_file_that_gives_it(tmp_path: 
     assert found["replace_seconds"] == ("600", "the default")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_archive_holds_the_package_and_the_runtime_that_a_cluster_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

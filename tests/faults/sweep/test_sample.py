@@ -65,10 +65,8 @@ def _case(name: str) -> cases.Case:
     return case
 
 
-@pytest.mark.each_case
-@pytest.mark.parametrize(
-    "name", [*SAMPLE, *(pytest.param(name, marks=pytest.mark.thorough) for name in MORE)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [*SAMPLE, *MORE])
 def test_a_case_holds(recording: Recording, name: str) -> None:
     result = play(_case(f"{VARIANT.name}:{name}"), recording)
     counted = (result.verdict, result.tables.lost, result.tables.repeated)

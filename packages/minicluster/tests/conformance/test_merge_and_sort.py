@@ -45,6 +45,7 @@ def failure(request_of: Callable[[], Any]) -> list[int]:
     return [inner["code"] for inner in errors_of(caught.value)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["unordered", "ordered"])
 def test_tables_become_one(client: Any, root: str, mode: str) -> None:
     """Source: documentation, user-guide/data-processing/operations/merge; server test,

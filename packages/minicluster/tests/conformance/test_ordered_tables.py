@@ -239,6 +239,7 @@ def test_a_number_of_old_rows_is_kept(client: Any, root: str) -> None:
     assert trimmed(client, table) == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "settings",
     [

@@ -131,6 +131,7 @@ def test_a_column_that_the_table_lacks_is_refused(client: Any, table: str) -> No
         assert caught.value.contains_code(codes.SCHEMA_VIOLATION)
 
 
+@pytest.mark.thorough
 def test_a_string_is_at_most_16_megabytes_long(client: Any, table: str) -> None:
     """Source: documentation, user-guide/dynamic-tables/overview (limitations)"""
     longest = b"x" * (16 << 20)

@@ -25,6 +25,7 @@ def sorted_table(client: Any, path: str, rows: list[dict[str, Any]]) -> str:
     return path
 
 
+@pytest.mark.thorough
 def test_transactions_append_side_by_side(
     client: Any, root: str, transaction: Callable[..., str]
 ) -> None:
@@ -49,6 +50,7 @@ def test_transactions_append_side_by_side(
     assert [row["a"] for row in client.read_table(table)] == [1, 4, 2]
 
 
+@pytest.mark.thorough
 def test_a_nested_transaction_appends_to_what_it_saw(
     client: Any, root: str, transaction: Callable[..., str]
 ) -> None:

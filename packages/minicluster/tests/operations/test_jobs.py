@@ -274,6 +274,7 @@ def test_a_process_that_hides_its_job_id_is_killed_with_its_session(lab: Lab) ->
     assert not is_alive(hidden)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_job_and_no_folder_outlives_the_cluster(tmp_path: Path, number: int) -> None:
     with testing.start(operations=True, rpc_proxies=0) as cluster:

@@ -231,6 +231,7 @@ def test_a_row_of_numbers_is_added_to_as_each_of_its_values_is(old: int, new: in
     assert of.number_rows.after(null, update) is None
 
 
+@pytest.mark.thorough
 def test_a_damaged_rowset_is_refused_whatever_came_before_the_damage() -> None:
     of = schema(keys=False)
     names, rows = encode(of, items(20))

@@ -172,6 +172,7 @@ def _with_a_job(folder: Path) -> None:
     WAYS["script"](IDEMPOTENT, folder)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     ["x = a" + ".b()" * 3_000, "x = " + "+".join(["1"] * 20_000), "x = " + "-" * 100_000 + "1"],

@@ -153,6 +153,7 @@ def test_a_queue_with_every_type_becomes_columns_that_resolve(
     sample_types.verify("rows", found, saved)  # as each test of the repository does
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "processing", ["map", "window", "deduplicate", "aggregate", "join", "merge"]
@@ -205,6 +206,7 @@ def _fits(root: Path, processing: str) -> list[dict[str, Any]]:
     return list(reference)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "processing", ["map", "window", "deduplicate", "aggregate", "join", "merge"]
@@ -357,6 +359,7 @@ def _payloads(count: int) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("processing", ["map", "aggregate", "join"])
 def test_a_queue_of_objects_is_taken_apart(tmp_path: Path, processing: str) -> None:
@@ -383,6 +386,7 @@ def test_a_queue_of_objects_is_taken_apart(tmp_path: Path, processing: str) -> N
     assert found == wanted[processing]
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_the_first_transform_of_objects_gives_their_values(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -464,6 +468,7 @@ PEOPLE = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_join_gets_the_columns_of_its_table_and_the_rows_of_the_samples_keys(
     client: Client, root: str, tmp_path: Path, context_of: ContextOf
@@ -490,6 +495,7 @@ def test_a_join_gets_the_columns_of_its_table_and_the_rows_of_the_samples_keys(
     assert "MASK hides user" in notes[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_references_of_lookup_get_rows_for_the_samples_keys(
     client: Client, root: str, tmp_path: Path, context_of: ContextOf
@@ -580,6 +586,7 @@ def test_a_name_with_any_character_is_no_code(tmp_path: Path) -> None:
     assert 'withColumn("event_timestamp"' in text
 
 
+@pytest.mark.thorough
 def test_the_last_repetition_of_a_sample_is_in_the_past(tmp_path: Path) -> None:
     """Else most rows of the demo would be rejected: they would be from the future."""
     for days in (1, 100, 3_000):
@@ -625,6 +632,7 @@ def test_nothing_is_overwritten_without_a_terminal_or_a_yes(tmp_path: Path) -> N
     assert _texts(project)["src/bids_stream/transform.py"] == before["src/bids_stream/transform.py"]
 
 
+@pytest.mark.thorough
 def test_what_adopt_has_written_is_no_edit_for_the_next_one(tmp_path: Path) -> None:
     project = generate(tmp_path)
     source = SourceRows("orders", ORDERS, [], _orders(5))
@@ -1129,6 +1137,7 @@ def test_rows_of_partitions_are_interleaved_as_a_job_reads_them() -> None:
     assert made == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_a_parquet_file_keeps_its_types(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "written"

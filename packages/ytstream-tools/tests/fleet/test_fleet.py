@@ -181,6 +181,7 @@ def test_each_state_is_told(fleet: tuple[Any, dict[str, FleetJob]]) -> None:
     assert {name: job.state for name, job in found.items()} == WANTED
 
 
+@pytest.mark.thorough
 def test_figures_and_origins_are_those_of_each_job(
     fleet: tuple[Any, dict[str, FleetJob]],
 ) -> None:
@@ -255,6 +256,7 @@ def test_without_folders_it_finds_what_runs(
     assert found["job"] == "submitted"
 
 
+@pytest.mark.thorough
 def test_a_terminal_is_refreshed_and_outlives_an_outage(
     fleet: tuple[Any, dict[str, FleetJob]], running: minicluster.Running
 ) -> None:

@@ -83,6 +83,7 @@ def test_commands_run_without_spark_and_without_the_repository(job: JobContext) 
         assert "the job does not run" in said.stdout + said.stderr
 
 
+@pytest.mark.thorough
 def test_a_running_job_is_stopped(job: JobContext, capsys: pytest.CaptureFixture[str]) -> None:
     lock = InstanceLock(job.client, job.settings.consumer)
     lock.acquire(print)

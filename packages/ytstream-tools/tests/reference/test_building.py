@@ -107,6 +107,7 @@ def test_the_former_table_stays_for_an_hour(source: Source, cluster: Running) ->
     assert [*source.client.list(folder_of(source.link), absolute=True)] == sorted([second, third])
 
 
+@pytest.mark.thorough
 def test_the_link_can_be_switched_back_by_hand(source: Source) -> None:
     source.write(titles(1))
     _built(source)
@@ -119,6 +120,7 @@ def test_the_link_can_be_switched_back_by_hand(source: Source) -> None:
     assert len(source.rows()) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by_hand", ["link", "remove"])
 def test_after_a_switch_by_hand_each_table_stays_for_an_hour(
     source: Source, cluster: Running, by_hand: str
@@ -158,6 +160,7 @@ def _foreign(source: Source) -> dict[str, str]:
             (*source.client.list(folder), "map_node/table")}  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_what_others_have_in_the_folder_is_not_touched(source: Source, cluster: Running) -> None:
     """A link of theirs to a table of ours has no mark, though its target has."""
     foreign = _foreign(source)
@@ -312,6 +315,7 @@ def test_a_source_that_changes_is_read_as_it_was(
     assert [row["page"] for row in source.rows()] == [99]
 
 
+@pytest.mark.thorough
 def test_two_at_once_do_not_meet(source: Source) -> None:
     source.write(titles(1))
     with held(source.context, source.link, building._ANOTHER):
@@ -499,6 +503,7 @@ def test_a_right_that_is_missing_is_named(
     assert str(caught.value).count(" on ") == 1
 
 
+@pytest.mark.thorough
 def test_an_outage_in_the_middle_is_waited_for(source: Source, cluster: Running) -> None:
     source.write(titles(1))
     for method in ("start_operation", "get_operation", "mount_table", "link"):

@@ -289,6 +289,7 @@ def test_the_words_of_an_axis_are_inside_of_the_picture(seconds: float) -> None:
 # -- a ledger that is long
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [4_000, pytest.param(100_000, marks=pytest.mark.journey)])
 def test_of_a_long_ledger_little_is_read(
     job: JobContext, cluster: minicluster.Running, count: int

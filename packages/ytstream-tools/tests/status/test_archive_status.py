@@ -64,6 +64,7 @@ def test_an_archive_has_an_alert(driver: Driver) -> None:
     assert "YtstreamPeriodNotSealed" not in without
 
 
+@pytest.mark.thorough
 def test_a_person_closes_a_period_by_its_name(driver: Driver) -> None:
     driver.batch(10, HOUR + 5)
     name = f"{moment(DAY):%Y-%m-%dT%H:%M:%SZ}"

@@ -92,6 +92,7 @@ def test_status_before_the_first_start_shows_the_consumer(provisioned_of: Contex
     assert "the job has not started yet" in text
 
 
+@pytest.mark.thorough
 def test_status_shows_the_ledger_and_a_queue_that_it_does_not_know(
     provisioned_of: ContextOf,
 ) -> None:

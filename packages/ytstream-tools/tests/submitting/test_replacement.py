@@ -249,6 +249,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(site: Site) -> None:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "what", ["fails", pytest.param("refused by spark-submit", marks=pytest.mark.journey)]
@@ -353,6 +354,7 @@ def _other_partitions(site: Site) -> JobContext:
     return replace(site.context, job=replace(job, shuffle_partitions=3))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("context", "change", "said"),
@@ -407,6 +409,7 @@ def test_a_process_that_no_operation_runs_is_not_replaced(site: Site) -> None:
         lock.release()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_two_replacements_at_once_are_one(site: Site) -> None:
     with replacement._only(site.context):

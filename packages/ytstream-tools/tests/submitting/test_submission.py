@@ -496,6 +496,7 @@ def test_a_job_that_ends_itself_gives_its_reason(context: JobContext) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_cluster_that_is_away_for_a_moment_is_waited_for(
     context: JobContext, running: minicluster.Running
 ) -> None:
@@ -557,6 +558,7 @@ def test_a_driver_that_fails_leaves_nothing_running(
     assert any(id_ in line for line in said)
 
 
+@pytest.mark.thorough
 def test_executors_that_never_come_end_the_submit(
     context: JobContext,
     running: minicluster.Running,
@@ -593,6 +595,7 @@ def test_executors_that_never_come_end_the_submit(
     assert ended(context, executors).is_final
 
 
+@pytest.mark.thorough
 def test_a_cluster_that_goes_away_while_files_are_uploaded_is_one_line(
     context: JobContext,
     running: minicluster.Running,

@@ -24,6 +24,7 @@ from ytstream_tools.testing.job_stream import Stream
 from ytstream_tools.testing.unit_frames import output_frames
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("processing", ["map", "window", "join", "aggregate", "deduplicate"])
 def test_what_the_job_computes_is_what_plain_python_expects(
@@ -69,6 +70,7 @@ def test_rows_of_several_queues_know_their_queue_and_those_of_one_do_not() -> No
     assert row_queue.bare(row_queue.of(own, "//a", ["//a"]), ["//a"]) == own
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_an_output_with_the_queues_path_is_expected_as_it_is_written(
     context_of: ContextOf, spark: SparkSession
@@ -132,6 +134,7 @@ def test_approved_outputs_are_compared_until_they_are_approved_again(
     assert "price_eur" not in yson_rows.read(file)[0]
 
 
+@pytest.mark.thorough
 def test_outputs_that_differ_from_run_to_run_are_named(
     context_of: ContextOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def test_a_mistake_is_told_without_a_trace(tmp_path: Path, line: str, message: s
     assert (told.msg, told.pytrace) == (message, False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "line"),
     [("transform.py", "assert 1 == 2"), ("test_transform.py", "{}['x']")],

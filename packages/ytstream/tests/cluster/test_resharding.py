@@ -69,6 +69,7 @@ def _run(command: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_pasted_into_a_shell_the_commands_cut_at_these_very_keys(
     client: Client, cluster: Running, context_of: ContextOf, root: str

@@ -54,6 +54,7 @@ def test_the_sources_compile_with_this_spark(spark: SparkSession) -> None:
     assert compile_java.unavailable(spark) == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
 def test_a_job_reads_with_the_connector_of_its_configuration(
     stream_of: StreamOf, connector: str
@@ -68,6 +69,7 @@ def test_a_job_reads_with_the_connector_of_its_configuration(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_both_write_equal_tables_of_random_values(
     context_of: ContextOf, spark: SparkSession, root: str
 ) -> None:
@@ -282,6 +284,7 @@ def _tablet_rows(client: Client, path: str) -> list[int]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
 def test_rows_without_a_key_are_spread_over_all_tablets(
@@ -303,6 +306,7 @@ def test_rows_without_a_key_are_spread_over_all_tablets(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
 def test_driver_and_tasks_of_a_process_attach_to_a_transaction_once(
     stream_of: StreamOf, cluster: Running, connector: str
@@ -317,6 +321,7 @@ def test_driver_and_tasks_of_a_process_attach_to_a_transaction_once(
     assert len(cluster.client.journal("PullConsumer", since=since)) > len(found)  # by several tasks
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
 def test_an_output_with_fewer_tablets_than_before_is_written_by_the_next_query(
     stream_of: StreamOf, connector: str
@@ -339,6 +344,7 @@ def test_an_output_with_fewer_tablets_than_before_is_written_by_the_next_query(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
 @pytest.mark.parametrize("guarantee", ["at_least_once", "idempotent"])
 def test_a_write_that_fails_is_repeated_without_a_new_start(
@@ -500,6 +506,7 @@ def test_a_range_of_several_replies_is_read_whole(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
 def test_replies_are_bounded_in_bytes_and_nothing_stays_reserved(
     stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, connector: str
@@ -526,6 +533,7 @@ def test_replies_are_bounded_in_bytes_and_nothing_stays_reserved(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
 def test_a_task_reads_without_memory_for_rows_ahead(stream_of: StreamOf, connector: str) -> None:
     stream = stream_of("transactional")

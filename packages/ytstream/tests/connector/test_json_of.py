@@ -86,6 +86,7 @@ def context(context_of: ContextOf) -> JobContext:
     return replace(context, job=job, settings=replace(context.settings, outputs=outputs))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
 def test_a_job_reads_json_of_its_column_everywhere(
     context: JobContext, spark: SparkSession
@@ -119,6 +120,7 @@ def test_a_unit_test_gets_what_a_job_gets(context: JobContext, spark: SparkSessi
     assert {row["id"]: row["number"] for row in found["numbers"]} == NUMBERS
 
 
+@pytest.mark.thorough
 def test_a_unit_test_refuses_what_a_job_refuses(context: JobContext, spark: SparkSession) -> None:
     def split(rows: DataFrame) -> dict[str, DataFrame]:
         printed = rows.withColumn("json", F.col("value").cast("string")).drop("value")
@@ -130,6 +132,7 @@ def test_a_unit_test_refuses_what_a_job_refuses(context: JobContext, spark: Spar
     assert said.startswith("outputs(): CAST(value AS STRING) prints the Java object")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["CODEGEN_ONLY", "NO_CODEGEN"])
 def test_generated_code_and_an_interpreted_plan_agree(spark: SparkSession, mode: str) -> None:
     """`preview` interprets its plans."""
@@ -250,6 +253,7 @@ def _send(stream: Stream, text: bytes | None) -> None:
     stream.client.insert_rows(stream.settings.queues[0], [row])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
 def test_bytes_that_are_not_yson_are_named_before_they_are_written(
     context_of: ContextOf, spark: SparkSession

@@ -30,6 +30,7 @@ LARGE = 1234567890123456789
 """Beyond the integers that a float has."""
 
 
+@pytest.mark.thorough
 def test_a_python_function_sees_times_in_the_zone_of_the_session(spark: SparkSession) -> None:
     """The machine of this JVM is in India (tests/support/fixtures.py)."""
     rows = spark.sql("select timestamp'2024-01-01 22:30:00' as t")
@@ -121,6 +122,7 @@ def _by_arrow(rows: DataFrame) -> DataFrame:
     return rows.select(F.udf(lambda n: n, "bigint", useArrow=True)("n").alias("n"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by", [_by_series, _by_map, _by_group, _by_nested, _by_arrow])
 def test_a_large_integer_next_to_a_null_is_not_rounded(
     spark: SparkSession, by: Callable[[DataFrame], DataFrame]

@@ -131,6 +131,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(value=_VALUES, form=st.sampled_from(["binary", "text", "pretty"]))
 @settings(max_examples=200)
 def test_a_value_is_the_same_in_json(converted: Converted, value: Any, form: str) -> None:

@@ -89,6 +89,7 @@ def run(batches: Iterable[list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
             before, watermark = watermark, max(watermark, newest - LATENESS_MS)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_batches_of_any_size_and_order_give_the_same_sessions(seed: int) -> None:

@@ -475,6 +475,7 @@ def test_rows_before_a_moved_consumer_are_skipped_by_the_command_that_is_printed
     assert driver.by_ledger() == Verdict(lost=4)
 
 
+@pytest.mark.thorough
 def test_rows_before_a_moved_consumer_are_read_after_the_commands_that_are_printed(
     driver_of: DriverOf, yt: Shell
 ) -> None:
@@ -524,6 +525,7 @@ def test_the_command_that_the_queues_owner_is_asked_for_is_the_fix(
 # -- other instances, and locks --------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_start_beside_a_job_that_runs_works_once_that_one_was_stopped(
     driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -565,6 +567,7 @@ def _alone(driver: Driver) -> None:
         pytest.fail("two instances run")
 
 
+@pytest.mark.thorough
 def test_a_start_works_once_the_transaction_that_locks_the_folder_was_ended(
     driver_of: DriverOf, yt: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -302,6 +302,7 @@ def test_a_plan_that_is_not_one_to_one_is_refused(
     assert said in refusal(partial(_admit, context, rows, JOIN, SUBQUERY))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("queues", [1, 2])
 def test_a_plan_that_is_one_to_one_passes(
     provisioned_of: ContextOf, spark: SparkSession, queues: int

@@ -145,6 +145,7 @@ def test_a_stop_of_a_former_epoch_does_not_reach_the_next_process(
     assert not runner.stop.is_set()
 
 
+@pytest.mark.thorough
 def test_the_lock_is_kept_by_its_own_pings_and_taken_again_when_it_expired(
     context: JobContext, cluster: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

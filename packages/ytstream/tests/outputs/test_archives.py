@@ -138,6 +138,7 @@ def verify_exact(stream: Stream) -> None:
     assert rows == {name: len(ids) for name, ids in tables(stream).items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("guarantee", "connector", "queues", "handed"),
@@ -270,6 +271,7 @@ def test_a_row_that_only_the_first_attempt_rejects(
     verify_exact(stream)
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_a_late_row_is_rejected_before_the_table_of_its_period_is_there(
     stream_of: StreamOf, spark: SparkSession

@@ -74,6 +74,7 @@ def _with_null(stream_of: StreamOf, way: str) -> Stream:
     return stream
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "way",
     [
@@ -193,6 +194,7 @@ def test_nan_is_no_key_and_orders_no_rows(spark: SparkSession, row: str, said: s
     assert said in str(column_values.job_error(caught.value, "batch 1-0"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
 def test_a_negative_number_does_not_become_a_positive_one(
     context_of: ContextOf, spark: SparkSession, connector: str
@@ -240,6 +242,7 @@ def test_an_expression_over_a_thousand_columns_has_few_levels(
     assert analysed(rows).name in ("Project", "Filter")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", OVER_ALL)
 def test_spark_gives_an_expression_over_all_columns_no_more_levels(
     spark: SparkSession, what: str
@@ -261,6 +264,7 @@ def _levels(expression: PlanExpression) -> int:
     return 1 + max(map(_levels, expression.children), default=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", ["of an error", "of a rejected row"])
 def test_a_text_of_a_row_grows_with_its_columns_and_not_with_their_square(
     spark: SparkSession, text: str

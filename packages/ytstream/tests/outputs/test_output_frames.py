@@ -321,6 +321,7 @@ def _by_auction(stream: Stream, split: Callable[[DataFrame], Any]) -> Stream:
     return _with_outputs(stream, {"newest": columns}, split, newest=newest)
 
 
+@pytest.mark.thorough
 def test_a_key_that_is_there_twice_in_a_batch_is_refused(stream_of: StreamOf) -> None:
     stream = _by_auction(
         stream_of("transactional"),
@@ -356,6 +357,7 @@ def test_latest_lets_one_row_of_each_key_through(stream_of: StreamOf) -> None:
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_latest_lets_a_key_through_of_which_nothing_tells_what_is_latest(
     spark: SparkSession,
 ) -> None:
@@ -365,6 +367,7 @@ def test_latest_lets_a_key_through_of_which_nothing_tells_what_is_latest(
     assert found == {(7, "a"), (8, "b"), (None, "d")}
 
 
+@pytest.mark.thorough
 def test_a_total_whose_groups_are_finer_than_its_key_is_refused(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "aggregate")
     job = stream.context.job

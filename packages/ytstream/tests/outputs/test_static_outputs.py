@@ -441,6 +441,7 @@ def test_a_readers_lock_delays_what_it_locks(
     assert caplog.messages[-1] == "tables are published again"
 
 
+@pytest.mark.thorough
 def test_an_outage_is_waited_for(driver: Driver, cluster: Running) -> None:
     tables = driver.write(3)
     driver.commit(tables)
@@ -633,6 +634,7 @@ def test_a_reader_sees_each_row_once_wherever_a_batch_fails(
     assert reader.changed() == []
 
 
+@pytest.mark.thorough
 @spark_test
 def test_the_running_job_publishes(stream_of: StreamOf) -> None:
     """Not its next batch or its next start: there is none."""

@@ -267,6 +267,7 @@ def test_a_mount_that_takes_too_long_is_no_outage(context: JobContext) -> None:
     assert caught.type is not OutageError
 
 
+@pytest.mark.thorough
 def test_a_cluster_that_is_not_there_is_said_in_words(context: JobContext) -> None:
     settings = replace(context.settings, proxy="127.0.0.1:1")
     with pytest.raises(OutageError, match=r"127\.0\.0\.1:1: Connection refused$") as caught:

@@ -260,6 +260,7 @@ def test_the_consumer_is_moved_back(
     assert (outcome.lost, outcome.duplicated) == (0, 0 if fixed else 10)
 
 
+@pytest.mark.thorough
 @spark_test
 def test_the_consumer_is_moved_forward(stream_of: StreamOf) -> None:
     """Under a running job and while it is stopped: rows would be skipped."""
@@ -296,6 +297,7 @@ def test_the_consumer_is_recreated_after_one_batch(stream_of: StreamOf) -> None:
 # -- who says it ---------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @spark_test
 def test_the_supervisor_says_what_ended_the_batch(stream_of: StreamOf, cluster: Running) -> None:
     stream = stream_of("transactional")

@@ -53,6 +53,7 @@ def _writers(stream: Stream, cluster: Running) -> Iterator[list[int]]:
     found.append(sum(entry.args.get("path") == stream.settings.output for entry in written))
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("queues", [1, 2])
 def test_an_even_batch_has_a_task_for_each_core(

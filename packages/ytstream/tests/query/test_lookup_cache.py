@@ -119,6 +119,7 @@ def test_another_table_behind_the_link_has_other_rows(titles: Titles) -> None:
     assert (_right(found, range(110), "new"), asked > 0) == (True, True)
 
 
+@pytest.mark.thorough
 def test_what_was_written_to_an_unfrozen_table_is_seen(titles: Titles) -> None:
     titles.build(range(50))
     titles.look_up(range(60))
@@ -134,6 +135,7 @@ def test_what_was_written_to_an_unfrozen_table_is_seen(titles: Titles) -> None:
     assert (_right(found, range(55), "new"), asked) == (True, 0)
 
 
+@pytest.mark.thorough
 def test_a_small_cache_keeps_what_was_asked_for_last(titles: Titles) -> None:
     """One MiB does not hold all rows, so some are asked for again; none is mixed up."""
     titles.build(range(8_300))

@@ -79,6 +79,7 @@ def test_the_rows_are_computed_once_and_freed(stream: Stream) -> None:
     assert newer.storageLevel.useMemory
 
 
+@pytest.mark.thorough
 def test_a_static_table_is_read_as_it_is(stream: Stream) -> None:
     path, client = f"{stream.settings.ledger}-static", cast(Any, stream.client)
     columns = [
@@ -201,6 +202,7 @@ def test_a_reference_that_cannot_be_read_again_does_not_end_the_job(
     assert "continuing with the reference table as last read: Access denied" in caplog.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("column", "row"),
     [
@@ -260,6 +262,7 @@ def test_a_reference_that_is_resharded_is_read(stream: Stream) -> None:
     assert _read(stream).count() == len(stream.sample.reference)
 
 
+@pytest.mark.thorough
 def test_a_change_is_seen_after_the_refresh_and_not_before(stream: Stream) -> None:
     # Due before its first batch: each query finishes one all the same.
     stream.configure(reference_refresh=0.0)

@@ -114,6 +114,7 @@ def test_an_object_that_is_gone_ends_it(watched: Any, name: str) -> None:
         watch.look(0.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("guarantee", "row"), [("transactional", 5), ("transactional", 2), ("at_least_once", 5)]
 )
@@ -138,6 +139,7 @@ def test_unwatched_an_idle_query_does_not_notice_it(
     watch.look(LOOK_SECONDS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 def test_a_consumer_that_is_behind_is_put_back(
     watched: Any,
@@ -174,6 +176,7 @@ def _at_row_3(watched: Any, tablets: Tablets, guarantee: str) -> tuple[JobContex
     return context, watch
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["queue", "ledger", "consumer"])
 def test_an_unmounted_table_is_named_each_minute_and_its_return_too(
     watched: Any, caplog: Any, name: str
@@ -315,6 +318,7 @@ def test_rows_that_wait_for_the_next_trigger_are_no_stall(watched: Any, caplog: 
         watch.look(900.0 + settings.stall_seconds)
 
 
+@pytest.mark.thorough
 def test_an_outage_is_said_once_and_waited_for(watched: Any, cluster: Running, caplog: Any) -> None:
     _, watch = watched()
     away = UNAVAILABLE_BY_HTTP

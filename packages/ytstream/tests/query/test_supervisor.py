@@ -369,6 +369,7 @@ def test_a_process_whose_epoch_is_over_starts_no_query(stream_of: StreamOf) -> N
     assert not stream.spark.streams.active
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_a_stop_lets_the_query_end_and_the_next_start_continues(stream_of: StreamOf) -> None:
     stream = stream_of("transactional")

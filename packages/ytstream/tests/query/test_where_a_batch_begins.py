@@ -103,6 +103,7 @@ def _paused(driver_of: DriverOf, guarantee: str) -> tuple[Callable[[], None], Dr
     return lambda: older.confirm(ends), newer
 
 
+@pytest.mark.thorough
 @with_and_without
 @for_each
 @spark_test
@@ -123,6 +124,7 @@ def test_an_older_driver_moves_the_consumer_back_without_spark(
     assert newer.outcome() == Verdict(repeated=0 if fixed else 2 * 3)
 
 
+@pytest.mark.thorough
 @for_each
 @spark_test
 def test_an_older_driver_moves_the_consumer_forward_without_spark(
@@ -141,6 +143,7 @@ def test_an_older_driver_moves_the_consumer_forward_without_spark(
     assert [row[1:] for row in newer.read()[-2:]] == [(0, 0, 6), (1, 0, 6)]
 
 
+@pytest.mark.thorough
 @for_each
 @spark_test
 def test_an_older_driver_moves_the_consumer_before_a_batch_is_closed(

@@ -310,6 +310,7 @@ def test_what_a_start_that_was_cut_off_left_is_replaced(context: JobContext) -> 
     assert "state" not in _tree(context.client, context.settings)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_folder_is_made_whole_or_not_at_all(context: JobContext, cluster: Running) -> None:
     _lay(context, {4: {0: 10}, 5: {0: 20}}, (4, 5), states=("0/0/6.delta",))

@@ -129,6 +129,7 @@ def test_raising_changes_epoch_and_owner_alone(driver: Driver) -> None:
     assert _head(driver) == replace(head, epoch=2)
 
 
+@pytest.mark.thorough
 @needs_jvm
 def test_a_head_that_was_lost_is_followed_by_later_numbers(driver: Driver) -> None:
     for _ in range(2):
@@ -253,6 +254,7 @@ def test_a_transaction_that_raises_leaves_nothing(driver: Driver) -> None:
     assert _head(driver) is None
 
 
+@pytest.mark.thorough
 @needs_jvm
 def test_the_consumer_moves_from_where_it_is_alone(driver: Driver) -> None:
     settings = driver.settings

@@ -80,6 +80,7 @@ TARGETS: dict[str, Callable[[str], list[str]]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("to", TARGETS)
 @for_each
 def test_rows_of_a_recreated_queue_replace_none_of_the_former(
@@ -158,6 +159,7 @@ def test_a_rewind_that_dies_before_the_marks_asks_again_and_loses_nothing(
     driver.rewind("earliest")  # no more consent
 
 
+@pytest.mark.thorough
 @for_each
 def test_outputs_without_a_row_stay_where_they_are(driver_of: DriverOf, guarantee: str) -> None:
     driver = driver_of(guarantee, rejects=True)
@@ -168,6 +170,7 @@ def test_outputs_without_a_row_stay_where_they_are(driver_of: DriverOf, guarante
     driver.start(new_process=True)
 
 
+@pytest.mark.thorough
 @for_each
 def test_an_unchanged_queue_is_read_again_into_the_same_positions(
     driver_of: DriverOf, guarantee: str
@@ -284,6 +287,7 @@ def _without_ledger_and_consumer(driver: Driver, *, has_checkpoint: bool) -> Non
     _lose(driver, "ledger", "consumer", *(() if has_checkpoint else ("checkpoint",)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("has_checkpoint", [True, False])
 def test_a_job_without_ledger_and_consumer_is_not_a_new_one(
     driver_of: DriverOf, *, has_checkpoint: bool
@@ -320,6 +324,7 @@ def test_a_job_whose_objects_are_all_gone_is_a_new_one(driver_of: DriverOf) -> N
     assert "first read" in driver.start(new_process=True)[0]
 
 
+@pytest.mark.thorough
 def test_a_head_that_is_lost_is_followed_by_a_later_epoch(driver_of: DriverOf) -> None:
     """Checkpoint folders and static tables are named by epochs: none is used twice."""
     driver = driver_of("transactional", "window")
@@ -361,6 +366,7 @@ COMMANDS: dict[str, Callable[[Driver], object]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("processing", ["map", "aggregate"])
 def test_two_jobs_do_not_write_one_output(
@@ -380,6 +386,7 @@ def test_two_jobs_do_not_write_one_output(
         COMMANDS[command](copy)
 
 
+@pytest.mark.thorough
 def test_a_job_does_not_migrate_to_the_output_of_another(
     driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,6 +402,7 @@ def test_a_job_does_not_migrate_to_the_output_of_another(
     assert copy.start() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["output", REJECTED])
 def test_an_ordered_output_alone_may_be_shared(
     driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch, name: str
@@ -452,6 +460,7 @@ def test_keys_and_folders_are_not_shared(context_of: ContextOf) -> None:
         assert output_ownership.SHARED not in problem[1]
 
 
+@pytest.mark.thorough
 def test_the_folder_of_a_static_output_is_of_one_job(
     driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -482,6 +491,7 @@ def test_an_output_without_a_mark_is_adopted(driver_of: DriverOf) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_a_removed_output_goes_to_another_job_by_the_command_that_is_printed(
     driver_of: DriverOf,
 ) -> None:

@@ -252,6 +252,7 @@ def _job(context: JobContext, lock: InstanceLock, end: int, *, is_killed: bool) 
     lock.release()
 
 
+@pytest.mark.thorough
 def test_drain_waits_for_the_rows_that_were_there_and_stops_the_job(
     running: tuple[JobContext, InstanceLock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +358,7 @@ def _unchanged(context: JobContext, tmp_path: Path, *words: str, command: str) -
     assert asked <= READS | {"get_current_user", "read_file"}
 
 
+@pytest.mark.thorough
 def test_a_dry_run_of_stop_says_whom_it_would_ask(
     running: tuple[JobContext, InstanceLock], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -372,6 +374,7 @@ def test_a_dry_run_of_stop_says_whom_it_would_ask(
     assert capsys.readouterr().out == "the job does not run\nnothing was changed\n"
 
 
+@pytest.mark.thorough
 def test_a_dry_run_of_run_says_where_it_would_begin(
     provisioned_of: ContextOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -124,6 +124,7 @@ def _everything(driver: Driver) -> tuple[Any, ...]:
     return found, driver.client.get(driver.settings.checkpoint)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("to", [("earliest",), ("latest",), ("rows", "{queue}:1=2")])
 def test_a_rehearsed_rewind_says_what_it_does_and_changes_nothing(
     driver_of: DriverOf, to: tuple[str, ...]
@@ -217,6 +218,7 @@ def test_rewind_says_from_which_rows_on_no_state_is_lost(driver_of: DriverOf) ->
     assert driver.rewind("latest") == ["the job was there already; its checkpoint is empty now"]
 
 
+@pytest.mark.thorough
 def test_rewind_does_not_promise_rows_of_a_recreated_queue(driver_of: DriverOf) -> None:
     """They went with the former one, though the rows of the new one have their numbers."""
     driver = driver_of("transactional", "window", 2)
@@ -246,6 +248,7 @@ def test_a_removed_queue_that_the_state_does_not_know_is_not_missed(driver_of: D
     assert "all rows that it was made of are read again" in driver.rewind("rows", *again)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once"])
 def test_rows_of_a_recreated_queue_do_not_come_out_again(
     driver_of: DriverOf, guarantee: str
@@ -258,6 +261,7 @@ def test_rows_of_a_recreated_queue_do_not_come_out_again(
     assert driver.rewind("earliest") == moved
 
 
+@pytest.mark.thorough
 def test_rewind_before_the_first_start_counts_before_start_from(driver_of: DriverOf) -> None:
     driver = driver_of("transactional")
     driver.configure(start_from="latest")
@@ -268,6 +272,7 @@ def test_rewind_before_the_first_start_counts_before_start_from(driver_of: Drive
     assert _is_at(driver, {0: 0, 1: 0})
 
 
+@pytest.mark.thorough
 @for_each
 def test_rewind_moves_the_partitions_that_are_named(driver_of: DriverOf, guarantee: str) -> None:
     driver = driver_of(guarantee)
@@ -278,6 +283,7 @@ def test_rewind_moves_the_partitions_that_are_named(driver_of: DriverOf, guarant
     assert _is_at(driver, {0: 4, 1: 2})
 
 
+@pytest.mark.thorough
 def test_rewind_leaves_other_partitions_after_a_batch_that_has_just_committed(
     driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +303,7 @@ def test_rewind_leaves_other_partitions_after_a_batch_that_has_just_committed(
     assert _is_at(driver, {0: 7, 1: 2})
 
 
+@pytest.mark.thorough
 @for_each
 def test_a_batch_that_commits_during_the_look_is_no_moved_consumer(
     driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch, guarantee: str
@@ -343,6 +350,7 @@ BREAKS = (_lose_ledger, _lose_head, _damage_ledger)
 TARGETS = {"earliest": 0, "latest": 6, "rows": 4}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("break_ledger", "to"), sampled(product(BREAKS, TARGETS), [*zip(BREAKS, TARGETS, strict=True)])
 )
@@ -359,6 +367,7 @@ def test_rewind_writes_a_new_head_for_one_that_is_lost(
     assert _is_at(driver, dict.fromkeys((0, 1), TARGETS[to]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("partitions", "to"),
     sampled(product((1, 2, 3), TARGETS), [(1, "earliest"), (2, "latest"), (3, "rows")]),
@@ -379,6 +388,7 @@ def test_rewind_is_the_way_out_for_a_recreated_queue(
     assert _is_at(driver, dict.fromkeys(range(partitions), row))
 
 
+@pytest.mark.thorough
 def test_a_queue_under_another_path_is_continued_where_the_job_was(driver_of: DriverOf) -> None:
     """By the command that the start prints; `migrate` would read it from `start_from`."""
     driver = driver_of("transactional")
@@ -400,6 +410,7 @@ def test_a_queue_under_another_path_is_continued_where_the_job_was(driver_of: Dr
     assert read == [(3, 4), (3, 4)]
 
 
+@pytest.mark.thorough
 def test_a_rewind_behind_an_older_copy_of_the_ledger_forgets_no_batch(
     driver_of: DriverOf,
 ) -> None:
@@ -425,6 +436,7 @@ def test_a_rewind_behind_an_older_copy_of_the_ledger_forgets_no_batch(
     assert read == [(0, 2), (0, 2), (4, 5), (4, 5)]  # what the copy knows, and what came after
 
 
+@pytest.mark.thorough
 def test_pieces_of_archives_are_named_where_a_lost_ledger_named_them(driver_of: DriverOf) -> None:
     driver = driver_of("transactional")
     driver.run(2)
@@ -481,6 +493,7 @@ def test_migrate_takes_a_job_over_wherever_it_died(
     assert driver.outcome() == EXACT
 
 
+@pytest.mark.thorough
 def test_migrate_takes_other_outputs_over(driver_of: DriverOf) -> None:
     driver = driver_of("transactional", "window")
     driver.run(3)
@@ -504,6 +517,7 @@ def test_migrate_before_the_first_start_says_so(driver_of: DriverOf) -> None:
     assert positions.read(driver.client, driver.settings).head is None
 
 
+@pytest.mark.thorough
 def test_migrate_refuses_what_a_start_refuses(driver_of: DriverOf) -> None:
     driver = driver_of("at_least_once", "window")
     driver.run(3)

@@ -95,6 +95,7 @@ def test_without_the_check_rows_of_removed_tablets_are_read_a_second_time(
     assert stream.outcome().duplicated == 40
 
 
+@pytest.mark.thorough
 def test_a_queue_is_resharded_right_before_the_check(stream_of: StreamOf, cluster: Running) -> None:
     stream = stream_of("transactional")
     (queue,) = stream.settings.queues
@@ -163,6 +164,7 @@ def test_a_drained_queue_shrinks_exactly(
     assert (outcome.lost, outcome.duplicated) == (0, 0)
 
 
+@pytest.mark.thorough
 def test_rows_of_new_tablets_replace_none_of_removed_ones(stream_of: StreamOf) -> None:
     """Both have the same positions: the keys of an idempotent output and of "rejected"."""
     stream = stream_of("idempotent", rejects=True)
@@ -200,6 +202,7 @@ def _ends(driver: Driver) -> dict[int, int]:
     return ends
 
 
+@pytest.mark.thorough
 @each_guarantee
 def test_migrate_refuses_a_queue_that_is_not_drained(driver_of: DriverOf, guarantee: str) -> None:
     driver = driver_of(guarantee)
@@ -253,6 +256,7 @@ def test_migrate_refuses_unread_rows_as_many_as_were_trimmed(driver_of: DriverOf
     assert "newer than the job's last batch" in said
 
 
+@pytest.mark.thorough
 @each_guarantee
 def test_a_tablet_that_was_made_again_and_filled_is_noticed(
     driver_of: DriverOf, guarantee: str
@@ -270,6 +274,7 @@ def test_a_tablet_that_was_made_again_and_filled_is_noticed(
     assert positions.read(driver.client, driver.settings) == before
 
 
+@pytest.mark.thorough
 @each_guarantee
 def test_a_queue_that_grows_goes_on_whatever_was_trimmed_or_waits(
     driver_of: DriverOf, guarantee: str

@@ -205,6 +205,7 @@ def test_a_start_cut_off_at_any_write_is_made_good_by_the_next(
 # -- the consumer --------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @for_each
 def test_a_consumer_that_was_moved_forward(driver_of: DriverOf, guarantee: str) -> None:
     """Refused where the consumer moves with the head: a person has moved it then."""
@@ -334,6 +335,7 @@ def test_a_new_queue_is_taken_as_it_comes(driver_of: DriverOf, guarantee: str) -
     assert driver.outcome() == EXACT
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "bare"])
 @pytest.mark.parametrize("rows", [0, 3], ids=["empty", "read"])
 @for_all
@@ -620,6 +622,7 @@ def _restore_an_older_one(driver: Driver) -> None:
         driver.client.remove(f"{driver.folder}/{log}/1")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", [_lose, _restore_an_older_one])
 @for_stateful
 def test_a_lost_state_is_refused_and_rewind_is_the_way_out(

@@ -152,6 +152,7 @@ def test_bounds_of_totals_come_from_the_table_and_stay_in_the_head(
     assert head.sums == most
 
 
+@pytest.mark.thorough
 def test_a_rewind_that_was_cut_off_is_repeated(driver: Driver) -> None:
     """Whatever the step: no start comes in between, and none of the totals are counted twice."""
     driver.start()

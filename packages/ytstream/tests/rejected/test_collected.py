@@ -135,6 +135,7 @@ def test_the_lines_of_all_tasks_have_a_limit_too(
     assert _is_exact(stream)
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("connector", [SPYT], indirect=True)
 def test_with_spyts_connector_all_rows_are_read_once_more(
@@ -163,6 +164,7 @@ def test_sparks_reports_do_not_hold_the_rows(stream_of: StreamOf, connector: str
     assert _is_exact(stream)
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once", "idempotent"])

@@ -56,6 +56,7 @@ def _ids(rows: list[dict[str, Any]]) -> Counter[str]:
     return Counter(row["event_id"] for row in rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("guarantee", "processing", "queues"),
     [

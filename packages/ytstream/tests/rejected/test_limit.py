@@ -294,6 +294,7 @@ def test_a_queue_without_new_rows_is_not_read_again(stream_of: StreamOf) -> None
     assert _rows(stream)[REJECTED] > 0
 
 
+@pytest.mark.thorough
 def test_a_batch_without_rejected_rows_is_read_once(
     stream_of: StreamOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +306,7 @@ def test_a_batch_without_rejected_rows_is_read_once(
     assert _rows(stream) == {"output": 100, REJECTED: 0}
 
 
+@pytest.mark.thorough
 def test_a_job_with_state_replays_no_rejected_rows(stream_of: StreamOf) -> None:
     stream = stream_of("transactional", "window", 1, rejects=True)
     stream.send(300)
@@ -452,6 +454,7 @@ def test_few_late_rows_are_counted_and_pass(stream_of: StreamOf) -> None:
     assert _batches(stream)[-1]["state"]["late"] == FEW
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("processing", ["window", "deduplicate"])
 def test_rows_without_an_event_time_are_counted(stream_of: StreamOf, processing: str) -> None:
     """No rule of REJECT keeps them out. Spark drops them from windows, and forgets their ids."""

@@ -249,6 +249,7 @@ def test_any_bytes_come_back_from_a_rejected_row(rejecting: Rejecting) -> None:
     assert _differences(sent, _rows(stream, "output")) == {}
 
 
+@pytest.mark.thorough
 def test_a_value_of_any_is_json_for_a_person_and_comes_back_byte_by_byte(
     rejecting: Rejecting,
 ) -> None:
@@ -307,6 +308,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_a_row_whose_json_is_damaged_stays(rejecting: Rejecting, kind: str) -> None:
     columns = [Column("id", "utf8"), Column("n", "int64")]

@@ -18,6 +18,7 @@ from ytstream_tools.status.status_text import status
 WARN = {"no channel": "channel IS NULL", "cheap": "price < 10000"}
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("connector", "processing", "rejects"),

@@ -90,6 +90,7 @@ def test_late_rows_are_a_table_of_their_own(driver: Driver) -> None:
     assert driver.staged() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [{"merge": True}, {"sort_by": ["n"]}])
 def test_a_sealed_table_is_rewritten_and_stays_the_same_node(
     driver: Driver, cluster: Running, how: Mapping[str, Any]
@@ -146,6 +147,7 @@ def test_an_operation_that_fails_leaves_its_table(
     assert len(driver.tables.rewrites.waiting) == 1
 
 
+@pytest.mark.thorough
 def test_thirty_periods_are_sealed_in_order_after_a_long_stop(
     driver: Driver, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -369,6 +371,7 @@ def test_a_table_is_made_once_whatever_is_lost(
     assert driver.tables.staged("output") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("died_at", range(12))
 def test_a_driver_that_dies_between_two_steps(driver: Driver, died_at: int) -> None:

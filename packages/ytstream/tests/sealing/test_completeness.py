@@ -94,6 +94,7 @@ def test_of_a_job_that_lags_it_waits_with_the_rows(
     assert _verified(context) >= sent + timedelta(seconds=3_900) - MARGIN
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("guarantee", "step"), [("transactional", "commits"),
                                                  ("at_least_once", "offsets")])  # fmt: skip
 def test_a_batch_that_was_killed_is_not_complete(
@@ -316,6 +317,7 @@ def test_what_was_said_is_not_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None
     assert _told(monkeypatch, CompletenessWriter(0.0), 1.0, 20, 10, 20, 30) == [":20Z", ":30Z"]
 
 
+@pytest.mark.thorough
 def test_no_refusal_of_the_cluster_reaches_the_job(
     driver_of: DriverOf, cluster: minicluster.Running
 ) -> None:

@@ -73,6 +73,7 @@ def test_a_full_disk_is_told_from_other_failures(text: str, is_full: bool) -> No
     assert "ytstream-checkpoint-" in said
 
 
+@pytest.mark.thorough
 @spark_test
 def test_a_batch_asks_nothing_of_its_folder_on_cypress(
     stream_of: StreamOf, cluster: Running

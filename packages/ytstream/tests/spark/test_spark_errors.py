@@ -120,6 +120,7 @@ def test_a_failure_that_every_try_repeats_ends_the_job(said: str, remedy: str) -
         raise StreamingQueryException(said)
 
 
+@pytest.mark.thorough
 def test_a_command_names_the_jvm_that_ended_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the cluster, nor the error of the session's end."""
 

@@ -150,6 +150,7 @@ def test_an_upload_of_state_that_fails_loses_nothing(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_the_ledger_counts_the_keys_of_a_deduplication_as_spark_does(
     stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,6 +186,7 @@ def test_the_ledger_counts_the_keys_of_a_deduplication_as_spark_does(
     assert stream.is_exact()
 
 
+@pytest.mark.thorough
 def test_spark_counts_the_keys_of_a_deduplication_where_the_ledger_does_not_know_them(
     stream_of: StreamOf,
 ) -> None:
@@ -271,6 +273,7 @@ def _close_stores(stream: Stream) -> None:
     jvm.java.lang.Class.forName(STORE).getMethod("stop", None).invoke(None, None)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(version_of("pyspark") < "4", reason="Spark 3.5 has no such source")
 def test_the_state_of_one_key_is_read_as_a_table(stream_of: StreamOf) -> None:
     """The recipe of docs/howto.md."""
