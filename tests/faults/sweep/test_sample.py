@@ -19,7 +19,7 @@ from tests.support.verdict import HELD, MISSED, NOT_HELD
 from ytstream.connector.java import jvm_of
 from ytstream.connector.tablet_transactions import Tablets
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.each_case, pytest.mark.thorough]
 
 VARIANT = variant_of("transactional-map-1")
 SAMPLE = (
@@ -65,7 +65,6 @@ def _case(name: str) -> cases.Case:
     return case
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*SAMPLE, *MORE])
 def test_a_case_holds(recording: Recording, name: str) -> None:
     result = play(_case(f"{VARIANT.name}:{name}"), recording)
