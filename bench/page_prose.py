@@ -67,7 +67,9 @@ ARRIVALS = f"""\
 A generated `map` with the values of `config/production.toml`, four tablets, on two cores with the
 minicluster. The first {WARM_BATCHES} batches and the last one do not count. For the latency,
 `trigger_seconds` is {SHORTEST_TRIGGER}, the least that it can be. A row has arrived when its
-producer's request is answered. It is visible when the micro-batch that has it is committed.
+producer's request is answered. The times end when the ledger has the micro-batch. With
+`transactional`, the row is visible at that moment. With the other two it is visible earlier, once
+its task has written it.
 """
 STARTS = """\
 A generated project, started as you would start it, with rows waiting. The time ends with the
