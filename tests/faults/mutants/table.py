@@ -588,6 +588,20 @@ TOTALS: Sequence[Mutant] = (
         f"{_TABLES}::test_a_rewind_that_was_cut_off_is_repeated",
     ),
     _mutant(
+        "a rewind takes the table of somebody else for its own",
+        _of(
+            "recovery/emptied_totals.py",
+            'if not client.exists(f"{path}&")',
+            "",
+        ),
+        f"{_TABLES}::test_tables_of_others_under_names_of_a_rewind_stay_and_totals_are_emptied",
+    ),
+    _mutant(
+        "a rewind takes a table with rows for the empty one",
+        _of("recovery/emptied_totals.py", "    _verify_empty(client, plan)\n", ""),
+        f"{_TABLES}::test_a_table_that_came_to_the_path_in_between_must_be_empty",
+    ),
+    _mutant(
         "a job whose state becomes totals starts without `migrate`",
         _of(
             "recovery/job_ownership.py",

@@ -32,6 +32,7 @@ from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, Totals, batch_row, head_row
 from ytstream.provisioning import job_objects, permissions
 from ytstream.recovery import job_ownership
+from ytstream.recovery.emptied_totals import INTENT
 from ytstream.recovery.epoch import Epoch
 from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools.status.sum_status import SumStatus
@@ -370,6 +371,17 @@ def _total_near_its_end(job: Job) -> None:
     job.change = changed
 
 
+def _rewind_cut_off(job: Job) -> None:
+    def changed(found: facts.Facts) -> facts.Facts:
+        assert found.status is not None
+        assert found.head is not None
+        head = replace(found.head, marker={INTENT: []})
+        return replace(found, status=replace(found.status, head=head))
+
+    job.lock.release()
+    job.change = changed
+
+
 def _rows_rejected(job: Job) -> None:
     ended = NOW
     done = BatchRow(
@@ -429,6 +441,7 @@ PROVOKED: Mapping[Callable[[Job], None], str] = {
     _behind: "behind",
     _rows_lost: "unequal",
     _total_near_its_end: "total",
+    _rewind_cut_off: "cut_off",
     _rows_rejected: "rejected",
     _rows_late: "late",
     _restarted: "restarts",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import threading
 import time
@@ -23,6 +24,7 @@ from tests.support.helpers import (
 from tests.support.waiting import eventually
 from ytstream import Job, JobError, RestartableError
 from ytstream.cluster.client import connect
+from ytstream.commands import rewind
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import FullAccountError, OutageError
 from ytstream.errors.error_codes import ErrorCode
@@ -37,6 +39,7 @@ from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner, supervise
 from ytstream.recovery import start
 from ytstream.recovery.epoch import Epoch
+from ytstream.spark import session
 
 pytestmark = pytest.mark.spark  # a JVM, without Spark
 
@@ -128,6 +131,21 @@ def test_a_job_that_is_killed_meanwhile(context: JobContext, tablets: Tablets) -
     start.prepare(context, tablets, Epoch())
     text = refusal(lambda: stop_request.stop(context, lambda _: lock.release()))
     assert "has not said how it ended: it was killed" in text
+
+
+def test_a_job_that_a_command_has_moved_was_not_killed(
+    context: JobContext, tablets: Tablets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start.prepare(context, tablets, Epoch())
+    monkeypatch.setattr(session, "open_tablets", lambda _: tablets)
+    given = {"to": "latest", "rows": (), "overwrite": False, "totals": None, "dry_run": False}
+    assert rewind.COMMAND.run is not None
+    rewind.COMMAND.run(context, argparse.Namespace(**given))
+    head = read_head(context.settings.ledger, context.client.select_rows)
+    assert head is not None
+    ended = stop_request.end_of(context, head.owner)
+    assert ended is not None
+    assert (ended.how, ended.code) == ("moved by `rewind`, and not started since", "")
 
 
 def test_a_stop_of_a_former_epoch_does_not_reach_the_next_process(

@@ -18,7 +18,7 @@ from ytstream.ledger.ledger_rows import Head, head_row
 from ytstream.ledger.positions import read_head
 from ytstream.outputs import sum_bounds
 from ytstream.provisioning import job_objects
-from ytstream.recovery import added_totals, emptied_totals
+from ytstream.recovery import added_totals, emptied_totals, repositioning
 from ytstream.schema.sums import Bounds, quarter_of, sums_of
 
 IN_STATE = [Column("auction", "int64", key=True), Column("bids", "int64", required=True)]
@@ -177,6 +177,49 @@ def test_a_rewind_that_was_cut_off_is_repeated(driver: Driver) -> None:
     folder = driver.settings.output.rpartition("/")[0]
     names = [str(name) for name in driver.client.list(folder)]
     assert [name for name in names if name.startswith("output_")] == ["output_before_2"]
+
+
+def test_tables_of_others_under_names_of_a_rewind_stay_and_totals_are_emptied(
+    driver: Driver,
+) -> None:
+    """A ledger that is made again counts its epochs from 1, and a person may copy a table."""
+    driver.start()
+    played(driver)
+    path = driver.settings.output
+    others = [f"{path}_before_2", f"{path}_empty"]
+    for other in others:
+        driver.client.create("table", other, attributes={"of": "somebody"})
+    rehearsed = repositioning.rehearse_rewind(driver.context, "earliest", (), empty=True)
+    said = driver.rewind("earliest", empty=True)
+    (line,) = (line for line in said if "begins empty" in line)
+    assert line in rehearsed
+    assert f"{path}_before_2_2" in line
+    assert bids(driver) == []
+    driver.client.mount_table(f"{path}_before_2_2", sync=True)
+    assert bids(driver, f"{path}_before_2_2") == [2]
+    assert [driver.client.get(f"{other}/@of") for other in others] == ["somebody"] * 2
+    assert not driver.client.exists(f"{path}_empty_2")
+
+
+def test_a_table_that_came_to_the_path_in_between_must_be_empty(driver: Driver) -> None:
+    """`provision` may make one while a rewind that was cut off has left no table there."""
+    driver.start()
+    played(driver)
+    path = driver.settings.output
+    client = driver.client
+    driver.context = replace(driver.context, client=cast(Any, Fragile(client, 3)))
+    with pytest.raises(KilledError):
+        driver.rewind("earliest", empty=True)
+    driver.context = replace(driver.context, client=client)
+    assert not client.exists(path)
+    job_objects.provision(driver.context)
+    cast(Any, client).insert_rows(path, [{"auction": 1, "bids": 5}], aggregate=True, update=True)
+    assert "and has rows" in refusal(lambda: driver.rewind("earliest", empty=True))
+    client.delete_rows(path, [{"auction": 1}])
+    driver.rewind("earliest", empty=True)
+    assert bids(driver) == []
+    assert not client.exists(f"{path}_empty")
+    driver.start(new_process=True)
 
 
 def test_totals_that_are_not_there_are_not_emptied(driver_of: DriverOf) -> None:

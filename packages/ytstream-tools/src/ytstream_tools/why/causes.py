@@ -14,6 +14,7 @@ from ytstream.cluster.operation import DRIVER, EXECUTOR
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.instance.lock import PING_SECONDS
 from ytstream.job import REJECTED
+from ytstream.recovery.emptied_totals import INTENT
 from ytstream.text_table import counted, duration
 
 from ..status.alert_limits import (
@@ -360,6 +361,16 @@ def _former_version(found: Facts) -> tuple[str, ...]:
     )
 
 
+def _cut_off(found: Facts) -> Finding | None:
+    """Return that totals are being emptied: a table may have no path, and no start goes through."""
+    if found.head is None or INTENT not in found.head.marker:
+        return None
+    return Finding(
+        "a `rewind` with TOTALS=empty was cut off, and its tables may be empty already",
+        ("repeat that `make rewind`, with TOTALS=empty: it does what is left",),
+    )
+
+
 def _killed(found: Facts) -> Finding | None:
     status = found.status
     if status is None or status.process != ProcessState.KILLED:
@@ -508,6 +519,7 @@ CAUSES: Sequence[Cause] = (
     Cause("token", _token),
     Cause("outage", _outage),
     Cause("rights", _rights),
+    Cause("cut_off", _cut_off),
     Cause("missing", _missing),
     Cause("unmounted", _unmounted),
     Cause("reference", references.unfit),

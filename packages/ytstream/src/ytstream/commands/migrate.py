@@ -2,6 +2,7 @@
 
 import argparse
 
+from ..instance import stop_request
 from ..instance.lock import alone
 from ..job import JobContext
 from ..recovery import migration
@@ -15,7 +16,9 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
     from ..spark import jvm_process, session
 
     with alone(context), jvm_process.explained_jvm():
-        print(*migration.migrate(context, session.open_tablets(context)), sep="\n")
+        said = migration.migrate(context, session.open_tablets(context))
+        stop_request.tell_command(context, "migrated, and not started since")
+        print(*said, sep="\n")
 
 
 COMMAND = Command(

@@ -2,6 +2,7 @@
 
 import argparse
 
+from ..instance import stop_request
 from ..instance.lock import alone, without_replays
 from ..job import JobContext
 from ..recovery import emptied_totals, positions_at_time, repositioning
@@ -25,7 +26,9 @@ def _run(context: JobContext, given: argparse.Namespace) -> None:
 
     with alone(context), without_replays(context), jvm_process.explained_jvm():
         tablets = session.open_tablets(context)
-        print(*repositioning.rewind(context, tablets, to, rows, **options), sep="\n")
+        said = repositioning.rewind(context, tablets, to, rows, **options)
+        stop_request.tell_command(context, "moved by `rewind`, and not started since")
+        print(*said, sep="\n")
 
 
 def _rebuild(context: JobContext, *, dry_run: bool) -> None:

@@ -130,6 +130,18 @@ def tell_end(context: JobContext, mine: Epoch, how: str, code: str = "") -> None
         context.client.insert_rows(context.settings.ledger, [row])
 
 
+def tell_command(context: JobContext, how: str) -> None:
+    """Write that a command has moved the job and ended; a cluster that is away is not told.
+
+    Without it, the process that has the head would look as if it had been killed.
+    """
+    with suppress(YtError, OSError):
+        head = read_head(context.settings.ledger, context.client.select_rows)
+        if head is not None:
+            row = ledger_rows.end_row(head.epoch, head.owner, how)
+            context.client.insert_rows(context.settings.ledger, [row])
+
+
 def connector_of(context: JobContext, epoch: int) -> str:
     """Return what the process of that epoch has said of its connector; empty if nothing."""
     path = context.settings.ledger

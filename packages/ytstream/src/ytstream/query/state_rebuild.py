@@ -25,6 +25,7 @@ from ..connector.tablet_transactions import Tablets
 from ..connector.transform_plan import deduplications
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
+from ..instance import stop_request
 from ..job import JobContext
 from ..ledger import batch_history, ledger_rows, positions
 from ..ledger.batch_history import LedgerRow
@@ -183,6 +184,7 @@ def rebuild(context: JobContext, spark: SparkSession, tablets: Tablets) -> Itera
         context.client.remove(kept, recursive=True, force=True)
         context.client.move(source, kept)
         context.client.move(work, source)
+    stop_request.tell_command(context, "its state was built again, and it was not started since")
     yield f"the state is whole again; the damaged one is in {kept}: remove it when the job runs"
 
 

@@ -61,8 +61,7 @@ def rewind(
     head, moved = replace(found.head or Head(), batch=-1), _moved(found, targets)
     emptied: list[str] = []
     if empty:
-        emptied = [*emptied_totals.told(context, emptied_totals.number_of(head, mine))]
-        emptied_totals.swap(context, tablets, mine)
+        emptied = emptied_totals.swap(context, tablets, mine)
         since = {queue.path: rows for queue, rows in zip(found.queues, targets, strict=True)}
         head = replace(head, state_since=since, sums={})
     start.begin(context, tablets, mine, found, StartPlan(targets, head, move=Move("rewind", moved)))
@@ -88,7 +87,7 @@ def rehearse_rewind(
     return [
         *(_told(moved) if pairs else [stays]),
         f"{counted(again, 'row')} would be read again, {skipped} skipped",
-        *(emptied_totals.told(context, (found.head or Head()).epoch + 1) if empty else ()),
+        *(emptied_totals.planned(context, found.head or Head()) if empty else ()),
         *_consequences(context, found, targets),
         "nothing was changed",
     ]
