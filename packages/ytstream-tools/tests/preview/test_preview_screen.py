@@ -143,6 +143,14 @@ def test_a_key_of_merge_shows_what_it_had_and_has() -> None:
     ]  # fmt: skip
 
 
+def test_times_of_one_second_are_shown_as_they_differ() -> None:
+    columns = [Column("k", "int64", key=True), Column("at", "timestamp")]
+    job = replace(EXAMPLE.job, outputs={"output": columns}, merge={"output": newest("at")})
+    had, has = [{"k": 1, "at": 1_000_250}], [{"k": 1, "at": 1_000_750}]
+    text = _text_of(job, {"output": has}, now=0.0, had={"output": had})
+    assert "1000250 -> 1000750" in text
+
+
 def _run_of(found: Callable[..., Any] | None) -> Callable[..., Any]:
     assert found is not None
     return found

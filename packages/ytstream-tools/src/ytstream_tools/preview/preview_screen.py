@@ -122,7 +122,10 @@ def _cells(columns: Sequence[Column], row: Mapping[str, Any], most: int) -> Iter
 
 def _text(value: Any, kind: str) -> str:
     if isinstance(value, Changed):
-        return f"{_text(value.had, kind)} -> {_text(value.has, kind)}"
+        had, has = _text(value.had, kind), _text(value.has, kind)
+        if had == has:  # times that differ by less than a second
+            had, has = str(value.had), str(value.has)
+        return f"{had} -> {has}"
     if kind in event_times.UNITS and isinstance(value, int):
         return event_times.text(event_times.microseconds(value, kind) or 0)
     if kind in ("yson", "any") and value is not None:
