@@ -157,7 +157,7 @@ def _free(client: Client, wanted: str) -> str:
 
 def _announced(context: JobContext, tablets: Tablets, mine: Epoch) -> list[_Plan]:
     """Write the intent into the head, and return it: that of the first attempt, if there is one."""
-    path, wanted = context.settings.ledger, None
+    path = context.settings.ledger
     with tablets.transaction() as transaction:
         head = verify_epoch(positions.read_head(path, transaction.select), mine)
         if plans := _plans_of(head):
