@@ -5,6 +5,7 @@ No Spark: the driver's batches add their contributions as the connector does.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
@@ -14,6 +15,7 @@ import pytest
 from tests.support.helpers import DriverOf, refusal
 from tests.support.simulated_driver import Driver
 from ytstream import Column
+from ytstream.commands import provision
 from ytstream.ledger.ledger_rows import Head, head_row
 from ytstream.ledger.positions import read_head
 from ytstream.outputs import sum_bounds
@@ -201,17 +203,32 @@ def test_tables_of_others_under_names_of_a_rewind_stay_and_totals_are_emptied(
     assert not driver.client.exists(f"{path}_empty_2")
 
 
-def test_a_table_that_came_to_the_path_in_between_must_be_empty(driver: Driver) -> None:
-    """`provision` may make one while a rewind that was cut off has left no table there."""
+def cut_off(driver: Driver) -> None:
+    """Kill a rewind that has moved the table away and brought no empty one yet."""
     driver.start()
     played(driver)
-    path = driver.settings.output
     client = driver.client
     driver.context = replace(driver.context, client=cast(Any, Fragile(client, 3)))
     with pytest.raises(KilledError):
         driver.rewind("earliest", empty=True)
     driver.context = replace(driver.context, client=client)
-    assert not client.exists(path)
+    assert not client.exists(driver.settings.output)
+
+
+def test_provision_brings_the_table_of_a_rewind_that_was_cut_off(driver: Driver) -> None:
+    cut_off(driver)
+    fresh = f"{driver.settings.output}_empty"
+    driver.client.set(f"{fresh}/@of", "the rewind")
+    assert provision.COMMAND.run is not None
+    provision.COMMAND.run(driver.context, argparse.Namespace(dry_run=False))
+    assert driver.client.get(f"{driver.settings.output}/@of") == "the rewind"
+    assert not driver.client.exists(fresh)
+
+
+def test_a_table_that_came_to_the_path_in_between_must_be_empty(driver: Driver) -> None:
+    """Somebody may make one while a rewind that was cut off has left no table there."""
+    cut_off(driver)
+    path, client = driver.settings.output, driver.client
     job_objects.provision(driver.context)
     cast(Any, client).insert_rows(path, [{"auction": 1, "bids": 5}], aggregate=True, update=True)
     assert "and has rows" in refusal(lambda: driver.rewind("earliest", empty=True))

@@ -138,8 +138,7 @@ def tell_command(context: JobContext, how: str) -> None:
     with suppress(YtError, OSError):
         head = read_head(context.settings.ledger, context.client.select_rows)
         if head is not None:
-            row = ledger_rows.end_row(head.epoch, head.owner, how)
-            context.client.insert_rows(context.settings.ledger, [row])
+            tell_end(context, Epoch(owner=head.owner, number=head.epoch), how)
 
 
 def connector_of(context: JobContext, epoch: int) -> str:
