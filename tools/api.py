@@ -18,7 +18,7 @@ from tests.support.project import ROOT
 from ytstream import Column, Job
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees.one_to_one import ACCEPTABLE
-from ytstream.recovery.output_ownership import SHARED
+from ytstream.ownership.output_marks import SHARED
 from ytstream.settings.job_settings import Settings, late_rows_of, one_tablet_of
 from ytstream.settings.submit_section import SubmitSection
 from ytstream.settings.validators import is_needed

@@ -109,8 +109,8 @@ STEPS = {
         Request("CommitTransaction"),
         leaves="head",
     ),
-    "publish": Step("ytstream.recovery.staging.publish", IDLE),
-    "remove": Step("ytstream.recovery.staging.remove", OPEN),
+    "publish": Step("ytstream.staging.staged_tables.publish", IDLE),
+    "remove": Step("ytstream.staging.staged_tables.remove", OPEN),
     "watch": Step("ytstream.query.stall_watchdog.Watchdog", IDLE),
     "purge": Step("spyt: MicroBatchExecutionDecorators, CommitLog.purgeAfter", BATCH),
 }

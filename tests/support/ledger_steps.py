@@ -9,7 +9,7 @@ from tests.support.status_steps import head_of_batch, write_rows
 from ytstream.job import JobContext
 from ytstream.ledger import ledger_rows
 from ytstream.ledger.ledger_rows import BatchRow, Head, Move, batch_row, head_row
-from ytstream.recovery import job_ownership
+from ytstream.ownership import job_marker
 
 LAST = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
 """When the last batch of the ledgers below ended; one ended each minute before it."""
@@ -31,7 +31,7 @@ def write_ledger(context: JobContext, batches: int, *moves: tuple[float, Move]) 
     for ago, move in moves:
         ended_at = int(minutes(ago).timestamp() * 1_000_000)
         rows.append({**ledger_rows.move_row(3, move), "ended": ended_at})
-    mine: dict[str, Any] = {"ends": {queue: ends}, "marker": job_ownership.marker_of(context)}
+    mine: dict[str, Any] = {"ends": {queue: ends}, "marker": job_marker.marker_of(context)}
     write_rows(context, *rows, head_row(head_of_batch(context, batches, **mine)))
 
 

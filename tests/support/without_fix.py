@@ -23,11 +23,12 @@ from ytstream.ledger.offsets import ByQueue, Queue
 from ytstream.ledger.positions import Select, Snapshot
 from ytstream.outputs import static_outputs
 from ytstream.query import batch, pipeline, stall_watchdog
-from ytstream.recovery import checkpoint_repair, epoch, staging, start
+from ytstream.recovery import checkpoint_repair, epoch, start
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.staging import StagedTable
 from ytstream.recovery.start import StartPlan
 from ytstream.settings.job_settings import Settings
+from ytstream.staging import staged_tables
+from ytstream.staging.staged_tables import StagedTable
 from ytstream_tools.testing.job_stream import Stream
 
 
@@ -252,7 +253,7 @@ def publish_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> dict[StagedTable, str]:
         return {table: f"{settings.outputs[table.output]}/{table.name}" for table in tables}
 
-    monkeypatch.setattr(staging, "named", named)
+    monkeypatch.setattr(staged_tables, "named", named)
 
 
 def tell_epochs_by_number(monkeypatch: pytest.MonkeyPatch) -> None:

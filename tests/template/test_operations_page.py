@@ -26,7 +26,7 @@ from ytstream.cluster.client import connect
 from ytstream.guarantees import guarantee_of
 from ytstream.job import Job, JobContext
 from ytstream.ledger import ledger_rows
-from ytstream.recovery import job_ownership
+from ytstream.ownership import job_marker
 from ytstream.settings.job_settings import load
 
 PACKAGE = "bids_stream"
@@ -151,7 +151,7 @@ def _write_ledger(context: JobContext) -> None:
         rows.append(ledger_rows.batch_row(mine, done))
     head = ledger_rows.Head(
         1, "process 1 on host, abc", 1, 2, 3, {QUEUE: {0: 10, 1: 10, 2: 10, 3: 0}},
-        {QUEUE: str(context.client.get(f"{QUEUE}/@id"))}, job_ownership.marker_of(context),
+        {QUEUE: str(context.client.get(f"{QUEUE}/@id"))}, job_marker.marker_of(context),
     )  # fmt: skip
     context.client.insert_rows(context.settings.ledger, [*rows, ledger_rows.head_row(head)])
 

@@ -87,5 +87,5 @@ GUARDS: Mapping[str, Guard] = {
     "removed_newer": Guard(
         "ytstream.outputs.static_outputs.StaticTables.settle", "remove_of_newer_epochs"
     ),
-    "nothing_removed": Guard("ytstream.recovery.staging.named", "publish_orphans"),
+    "nothing_removed": Guard("ytstream.staging.staged_tables.named", "publish_orphans"),
 }

@@ -294,7 +294,7 @@ LEDGER: Sequence[Mutant] = (
     _mutant(
         "a start publishes orphans, too",
         _of(
-            "recovery/staging.py",
+            "staging/staged_tables.py",
             "    return {table: paths[table] for table in tables if table in paths}\n",
             "    return {\n"
             '        table: paths.get(table, f"{settings.outputs[table.output]}/{table.name}")\n'
@@ -604,7 +604,7 @@ TOTALS: Sequence[Mutant] = (
     _mutant(
         "a job whose state becomes totals starts without `migrate`",
         _of(
-            "recovery/job_ownership.py",
+            "ownership/job_marker.py",
             'if (was := head.marker.get("totals", [])) != (now := mine.get("totals", [])):',
             'if (was := head.marker.get("totals", [])) != (now := was):',
         ),
@@ -614,7 +614,7 @@ TOTALS: Sequence[Mutant] = (
 """What keeps totals in a table exact (`aggregate=` in tables.py)."""
 
 _SEALING = f"{_RUNTIME}/sealing/archive_tables.py"
-_PIECES = f"{_RUNTIME}/recovery/archive_pieces.py"
+_PIECES = f"{_RUNTIME}/staging/archive_pieces.py"
 _PERIODS = f"{_RUNTIME}/schema/periods.py"
 _ARCHIVES = f"{_TESTS}/sealing/test_archive_tables.py"
 ARCHIVES: Sequence[Mutant] = (

@@ -33,11 +33,12 @@ from ytstream.ledger import positions
 from ytstream.ledger.batch_commit import moved
 from ytstream.ledger.ledger_rows import BatchRow, batch_name
 from ytstream.outputs.static_outputs import StaticTables
-from ytstream.recovery import spark_logs, staging
+from ytstream.recovery import spark_logs
 from ytstream.recovery import start as before_start
 from ytstream.schema.columns import key_of
 from ytstream.schema.table_schema import table_schema
 from ytstream.settings.job_settings import OWN
+from ytstream.staging import staged_tables
 
 KEYS, BAD, BAD_REST = 3, 4, 3
 """An aggregate has so many keys; a row whose number leaves BAD_REST is rejected."""
@@ -298,7 +299,7 @@ class Driver(SimulatedDriver):
         """Write a table aside, as outputs/static_outputs.py does."""
         if not rows:
             return
-        table = staging.StagedTable(name, self.epoch.number, number)
+        table = staged_tables.StagedTable(name, self.epoch.number, number)
         path = table.path_in(self.settings)
         columns = self.context.job.output_columns[name]
         schema = table_schema(columns).to_yson_type()

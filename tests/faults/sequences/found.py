@@ -10,13 +10,14 @@ import pytest
 from tests.faults.sequences.generate import Case
 from tests.faults.sequences.job_site import Form, Op
 from tests.support import without_fix
-from ytstream.recovery import job_ownership, output_ownership, staging
+from ytstream.ownership import job_marker, output_marks
+from ytstream.staging import staged_tables
 
 _TWO_BATCHES = (Op("send", 3), Op("batch"), Op("batch"))
 
 
 def _verify_no_outputs(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(output_ownership, "verify_outputs", lambda *_, **__: None)
+    patch.setattr(output_marks, "verify_outputs", lambda *_, **__: None)
 
 
 class Found(NamedTuple):
@@ -111,11 +112,11 @@ FOUND: Mapping[str, Found] = {
     "batch rows removed while a table waits": Found(
         Case(Form("at_least_once", is_static=True), (Op("send", 1), Op("batch"), Op("forget"))),
         "lost",
-        lambda patch: patch.setattr(staging, "forgotten", lambda *_: set()),
+        lambda patch: patch.setattr(staged_tables, "forgotten", lambda *_: set()),
     ),
     "ledger and consumer removed": Found(
         Case(Form("transactional", "window"), (Op("send", 1), Op("batch"), Op("lose"))),
         "not refused",
-        lambda patch: patch.setattr(job_ownership, "is_nowhere", lambda *_: False),
+        lambda patch: patch.setattr(job_marker, "is_nowhere", lambda *_: False),
     ),
 }

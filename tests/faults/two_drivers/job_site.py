@@ -27,8 +27,8 @@ from ytstream.instance.lock import LOCK_SECONDS
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
-from ytstream.recovery import staging
 from ytstream.settings.job_settings import load
+from ytstream.staging import staged_tables
 from ytstream_tools.demo import demo_tables
 from ytstream_tools.demo.crash_scenario import drained
 from ytstream_tools.demo.job_process import JobProcess, running
@@ -268,7 +268,7 @@ class Site:
 
     def _is_published(self) -> bool:
         client, settings = self.context.client, self.context.settings
-        return not staging.named(client, settings, staging.written(client, settings))
+        return not staged_tables.named(client, settings, staged_tables.written(client, settings))
 
     def _put(self, queue: str, rows: Sequence[SampleRow]) -> None:
         client = self.context.client

@@ -18,7 +18,7 @@ from tests.support.verdict import Verdict
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.positions import MARKER
-from ytstream.recovery import staging
+from ytstream.staging import staged_tables
 from ytstream_tools.demo.job_process import JobProcess
 
 _SPYT_SECONDS = 300.0
@@ -143,7 +143,7 @@ def _killed(case: Case, site: Site, older: JobProcess) -> tuple[str, tuple[str, 
         site.start(f"{case.name}.log")
         site.follow()
     # The newest driver's own may be of a batch without rows, which removes its table when written.
-    found = staging.written(context.client, context.settings)
+    found = staged_tables.written(context.client, context.settings)
     head = positions.read(context.client, context.settings).head
     remains = [table.name for table in found if head is None or table.epoch < head.epoch]
     wrong = {
@@ -158,6 +158,6 @@ def _killed(case: Case, site: Site, older: JobProcess) -> tuple[str, tuple[str, 
 def _left(context: JobContext) -> str:
     """Return what the last driver has left aside."""
     client, settings = context.client, context.settings
-    found = staging.written(client, settings)
-    kept = staging.named(client, settings, found)
+    found = staged_tables.written(client, settings)
+    kept = staged_tables.named(client, settings, found)
     return "an orphan" if {*found} - kept.keys() else "a named table" if kept else "nothing"

@@ -18,7 +18,7 @@ from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
-from ytstream.recovery import job_record
+from ytstream.ownership import job_record
 from ytstream.settings import job_settings
 from ytstream.settings.job_settings import Settings, token
 from ytstream.version import __version__

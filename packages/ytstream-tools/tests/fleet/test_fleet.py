@@ -36,8 +36,8 @@ from ytstream.job import JobContext
 from ytstream.ledger import archive_rows
 from ytstream.ledger.archive_rows import ArchiveState
 from ytstream.ledger.ledger_rows import Head, head_row, microseconds
+from ytstream.ownership import job_marker, job_record
 from ytstream.provisioning import job_objects
-from ytstream.recovery import job_ownership, job_record
 from ytstream.recovery.epoch import Epoch
 from ytstream_tools import __main__ as light
 from ytstream_tools.fleet import discovery, fleet_watch, reading, shown
@@ -75,7 +75,7 @@ class Jobs:
     ) -> tuple[JobContext, Head]:
         """Let a job have done a batch so many seconds ago; its process is gone."""
         context = self.new(name, **settings)
-        marker = job_ownership.marker_of(context)
+        marker = job_marker.marker_of(context)
         head = head_of_batch(context, 1, marker=marker)
         ended = microseconds(datetime.now(UTC) - timedelta(seconds=age))
         write_rows(context, {**head_row(head), "ended": ended})

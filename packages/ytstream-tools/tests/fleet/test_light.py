@@ -25,7 +25,7 @@ from ytstream.instance.stop_request import tell_end
 from ytstream.job import LIGHT, JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import head_row
-from ytstream.recovery import job_record
+from ytstream.ownership import job_record
 from ytstream.recovery.epoch import Epoch
 from ytstream.settings.submit_section import SubmitSection
 from ytstream_tools import __main__ as light

@@ -15,7 +15,7 @@ from tests.support.simulated_driver import BID
 from tests.support.status_steps import head_of_batch, invoke, send, write_batches, write_rows
 from ytstream.cluster.client import connect
 from ytstream.ledger.ledger_rows import head_row
-from ytstream.recovery import job_record
+from ytstream.ownership import job_record
 from ytstream_tools import __main__ as light
 
 MARK = "MARKED-VALUE"

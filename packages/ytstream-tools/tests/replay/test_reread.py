@@ -14,7 +14,7 @@ from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.ledger_rows import BatchRow, Head, Move, batch_row, head_row
-from ytstream.recovery import output_ownership
+from ytstream.ownership import output_marks
 from ytstream.spark import session
 from ytstream_tools.commands import replay_rejected
 from ytstream_tools.replay import rejected_table, reread
@@ -241,7 +241,7 @@ def test_nothing_is_replayed_where_the_position_of_the_job_is_lost(
     """Every object but `rejected` was removed and provisioned: `run` fails with the same error."""
     context = provisioned_of("transactional", "map", 1, rejects=True)
     assert reread.read(context) == LedgerReads()  # the job has not started yet
-    output_ownership.write(context, positions.read(context.client, context.settings))
+    output_marks.write(context, positions.read(context.client, context.settings))
     monkeypatch.setattr(session, "opened", None)
     given = Namespace(dry_run=False, replace=False, remove_dropped=False)
     with fails_with(ErrorCode.HEAD_LOST):

@@ -27,8 +27,8 @@ from ytstream.instance import stop_request
 from ytstream.job import JobContext
 from ytstream.ledger import positions
 from ytstream.ledger.ledger_rows import Head, head_row
+from ytstream.ownership import job_marker
 from ytstream.provisioning import job_objects
-from ytstream.recovery import job_ownership
 from ytstream.version import version_of
 from ytstream_tools.status import job_status, status_json, status_text
 from ytstream_tools.submitting import (
@@ -153,7 +153,7 @@ def site(context: JobContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         1, "process 1 on a laptop, abc", 1,
         ends={queue.path: {0: 0} for queue in found.queues},
         ids={queue.path: queue.id for queue in found.queues},
-        marker=job_ownership.marker_of(made),
+        marker=job_marker.marker_of(made),
     )  # fmt: skip
     made.client.insert_rows(made.settings.ledger, [head_row(head)])
     return here

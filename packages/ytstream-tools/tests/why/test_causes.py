@@ -30,8 +30,8 @@ from ytstream.instance.lock import InstanceLock
 from ytstream.instance.stop_request import tell_end
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import BatchRow, Head, Totals, batch_row, head_row
+from ytstream.ownership import job_marker
 from ytstream.provisioning import job_objects, permissions
-from ytstream.recovery import job_ownership
 from ytstream.recovery.emptied_totals import INTENT
 from ytstream.recovery.epoch import Epoch
 from ytstream.settings.submit_section import SubmitSection
@@ -117,7 +117,7 @@ def job(running: minicluster.Running, root: str) -> Iterator[Job]:
     ends = {queue: dict.fromkeys(range(4), 10)}
     for partition in range(4):
         context.client.advance_queue_consumer(settings.consumer, queue, partition, None, 10)
-    marker = job_ownership.marker_of(context)
+    marker = job_marker.marker_of(context)
     owner = f"{holder.rpartition(',')[0]}, 0123abcd"
     head = replace(head_of_batch(context, 1), owner=owner, ends=ends, marker=marker)
     made = Job(running, context, lock, head)

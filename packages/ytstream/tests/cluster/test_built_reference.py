@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.support.helpers import ContextOf
 from ytstream.cluster import built_reference, mounting
 from ytstream.cluster.client import Client
-from ytstream.recovery import job_record
+from ytstream.ownership import job_record
 
 
 def test_a_finished_table_can_be_used_from_the_moment_that_its_mark_names(

@@ -28,10 +28,10 @@ from ytstream.guarantees import guarantee_of
 from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import Head, head_row
 from ytstream.log import failure_in
+from ytstream.ownership.job_marker import marker_of
 from ytstream.provisioning import job_objects
 from ytstream.query import pipeline, supervisor
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.job_ownership import marker_of
 from ytstream.settings.job_settings import load
 from ytstream.spark import session
 from ytstream.spark.spark_errors import explained_spark

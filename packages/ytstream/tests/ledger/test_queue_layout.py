@@ -25,9 +25,9 @@ from ytstream.ledger.ledger_rows import Head, head_of, head_row
 from ytstream.ledger.offsets import Queue
 from ytstream.ledger.positions import Snapshot
 from ytstream.ledger.queue_layout import QueueLayout, is_drained, is_grown, layout_of, telling_rows
+from ytstream.ownership.job_marker import marker_of
+from ytstream.ownership.output_marks import replaceable
 from ytstream.query.read_audit import verify_queues
-from ytstream.recovery.job_ownership import marker_of
-from ytstream.recovery.output_ownership import replaceable
 from ytstream.recovery.start import StartPlan, _retired, decide
 from ytstream.schema.columns import Column
 from ytstream.schema.table_schema import table_schema

@@ -42,11 +42,11 @@ from ytstream.outputs.static_outputs import PAUSE_SECONDS, StaticTables
 from ytstream.provisioning import job_objects
 from ytstream.query.stop_signal import StopSignal
 from ytstream.query.supervisor import QueryRunner
-from ytstream.recovery import staging
 from ytstream.recovery.epoch import Epoch
-from ytstream.recovery.staging import NameTakenError, StagedTable
 from ytstream.schema.columns import resolved
 from ytstream.schema.table_schema import differences, table_schema
+from ytstream.staging import staged_tables
+from ytstream.staging.staged_tables import NameTakenError, StagedTable
 from ytstream_tools.demo.demo_tables import snapshots
 from ytstream_tools.replay.rejected_replay import replay
 from ytstream_tools.status.status_text import status
@@ -179,7 +179,7 @@ class Driver:
         return sorted(map(str, self.client.list(self.settings.output)))
 
     def staged(self) -> list[str]:
-        return [table.name for table in staging.written(self.client, self.settings)]
+        return [table.name for table in staged_tables.written(self.client, self.settings)]
 
 
 @pytest.fixture
@@ -287,7 +287,7 @@ def test_a_table_stays_whose_batchs_row_may_have_been_removed_by_hand(
 ) -> None:
     """Batches 1 to 5 happened in the epochs 1, 1, 2, 4, 4; those of the tables are in question."""
     if not is_fixed:
-        monkeypatch.setattr(staging, "forgotten", _but_the_first_rows)
+        monkeypatch.setattr(staged_tables, "forgotten", _but_the_first_rows)
     batches = [StagedTable("output", *batch) for batch in ((1, 0), (1, 2), (2, 0), (4, 4), (4, 6))]
     driver.commit(batches)
     asked = [(1, 0), (1, 1), (3, 0), (3, 1), (4, 5), (5, 9)]
@@ -297,7 +297,7 @@ def test_a_table_stays_whose_batchs_row_may_have_been_removed_by_hand(
         key = {"kind": "batch", "number": number}
         driver.client.delete_rows(driver.settings.ledger, [key])
     driver.settle()
-    found = {(t.epoch, t.batch) for t in staging.written(driver.client, driver.settings)}
+    found = {(t.epoch, t.batch) for t in staged_tables.written(driver.client, driver.settings)}
     published = set() if 1 in removed else {(1, 0)}
     assert (found == kept - published) == (is_fixed or removed in ([1], [1, 2], []))
 
@@ -361,7 +361,7 @@ def test_many_tables_are_published_in_several_calls(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A signal or a request to stop does not wait until thousands are moved."""
-    monkeypatch.setattr(staging, "AT_ONCE", 2)
+    monkeypatch.setattr(staged_tables, "AT_ONCE", 2)
     tables = driver.write(3, 4, 5, 6, 7)
     driver.commit(tables)
     assert driver.settle() == names(*tables[:2])
@@ -463,18 +463,18 @@ def _publish_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
     def named(client: Any, settings: Any, tables: Iterable[StagedTable]) -> dict[StagedTable, str]:
         return {table: f"{settings.outputs[table.output]}/{table.name}" for table in tables}
 
-    monkeypatch.setattr(staging, "named", named)
+    monkeypatch.setattr(staged_tables, "named", named)
 
 
 def _remove_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "named", lambda *_: {})
+    monkeypatch.setattr(staged_tables, "named", lambda *_: {})
 
 
 def _move_over(monkeypatch: pytest.MonkeyPatch) -> None:
     def move(client: Any, source: str, target: str) -> None:
         client.move(source, target, force=True)
 
-    monkeypatch.setattr(staging, "_move", move)
+    monkeypatch.setattr(staged_tables, "_move", move)
 
 
 BARE: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[..., None]]] = {
@@ -563,7 +563,7 @@ def _is_as_the_ledger_says(stream: Stream) -> None:
     """
     tables = published(stream.context)
     assert tables == named(stream.context) != {}
-    assert staging.written(stream.client, stream.settings) == []
+    assert staged_tables.written(stream.client, stream.settings) == []
     wanted = table_schema(stream.context.job.output_columns["output"])
     for path in tables:
         found = TableSchema.from_yson_type(stream.client.get(f"{path}/@schema"))
@@ -624,7 +624,7 @@ def test_a_reader_sees_each_row_once_wherever_a_batch_fails(
             stream.send(100)
             _fail_at(stream, cluster, point)
             assert len(_batches(stream)) - before == (point in ("reply", "move")), point
-            waiting = staging.written(stream.client, stream.settings)
+            waiting = staged_tables.written(stream.client, stream.settings)
             assert waiting, point  # for "write" it is empty
         stream.drain()
     assert stream.is_exact()

@@ -27,14 +27,14 @@ from ytstream import Hourly
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
 from ytstream.provisioning import job_objects
-from ytstream.recovery import staging
 from ytstream.recovery.epoch import raise_epoch
 from ytstream.recovery.migration import rehearse_migrate
 from ytstream.recovery.repositioning import rehearse_rewind
-from ytstream.recovery.staging import StagedTable
 from ytstream.recovery.start import preview
 from ytstream.schema.periods import group_of, named
 from ytstream.sealing.archive_tables import piece_name
+from ytstream.staging import staged_tables
+from ytstream.staging.staged_tables import StagedTable
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
 
@@ -431,7 +431,7 @@ def test_a_rewind_behind_an_older_copy_of_the_ledger_forgets_no_batch(
     driver.run(1)
     head = positions.read_head(path, client.select_rows)
     assert head is not None
-    assert staging.forgotten(client, driver.settings, [happened], head.number) == {happened}
+    assert staged_tables.forgotten(client, driver.settings, [happened], head.number) == {happened}
     read = [(first, end) for _, _, first, end in driver.read()]
     assert read == [(0, 2), (0, 2), (4, 5), (4, 5)]  # what the copy knows, and what came after
 

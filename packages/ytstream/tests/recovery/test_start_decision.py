@@ -13,7 +13,7 @@ from ytstream.job import JobContext
 from ytstream.ledger.ledger_rows import Head, Move
 from ytstream.ledger.offsets import Queue
 from ytstream.ledger.positions import Snapshot
-from ytstream.recovery.job_ownership import marker_of
+from ytstream.ownership.job_marker import marker_of
 from ytstream.recovery.start import StartPlan, decide
 
 QUEUE = "//home/job/queue-0"

@@ -14,10 +14,10 @@ from ytstream.errors import JobError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.job import JobContext
 from ytstream.ledger import archive_rows
-from ytstream.recovery.staging import NAME
 from ytstream.schema.columns import Column
 from ytstream.schema.periods import begin_of
 from ytstream.settings.addresses import is_loopback
+from ytstream.staging.staged_tables import NAME
 
 from . import sample_types
 from .job_sample import REASON, Counted, Float32, Sample, compared, counted, is_rejected

@@ -10,7 +10,7 @@ from yt.common import YtError
 
 from ytstream.cluster.client import plain
 from ytstream.cluster.operation import NOTE
-from ytstream.recovery.job_record import RECORD
+from ytstream.ownership.job_record import RECORD
 
 _PAGE, _PAGES = 100, 20
 """Operations that one request lists (YTsaurus allows 1,000), and how many requests there are."""

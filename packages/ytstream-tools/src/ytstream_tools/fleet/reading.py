@@ -14,7 +14,7 @@ from ytstream.cluster.server_errors import UNMOUNTED
 from ytstream.errors import JobError
 from ytstream.ledger import archive_rows, ledger_rows
 from ytstream.ledger.ledger_rows import Head
-from ytstream.recovery.job_record import RECORD
+from ytstream.ownership.job_record import RECORD
 from ytstream.schema.periods import named
 
 from ..status.alert_limits import (

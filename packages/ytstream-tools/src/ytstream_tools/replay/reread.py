@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ytstream.job import JobContext
 from ytstream.ledger import batch_history, ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head
-from ytstream.recovery import job_ownership
+from ytstream.ownership import job_marker
 
 _BATCHES = 500
 """Batches that one request reads."""
@@ -114,7 +114,7 @@ def head_of(context: JobContext) -> Head | None:
     """Return the head; None before the first start. Raises JobError for one that is lost."""
     found = positions.read(context.client, context.settings)
     if found.begun is None:
-        job_ownership.verify_ledger(context, found)
+        job_marker.verify_ledger(context, found)
     return found.begun
 
 

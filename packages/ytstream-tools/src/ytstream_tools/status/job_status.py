@@ -21,9 +21,10 @@ from ytstream.ledger.batch_history import LedgerRow
 from ytstream.ledger.ledger_rows import BatchTimes, Head, KeyChanges, LookedUp, StoreFigures
 from ytstream.ledger.offsets import Queue
 from ytstream.provisioning import retention
-from ytstream.recovery import spark_logs, staging
+from ytstream.recovery import spark_logs
 from ytstream.recovery.checkpoint_repair import path_of
 from ytstream.sealing import completeness
+from ytstream.staging import staged_tables
 
 from ..submitting import version_history
 from ..submitting.version_history import DeployedVersion
@@ -416,10 +417,10 @@ def _static(context: JobContext, head: Head | None) -> UnpublishedTables | None:
     if not context.job.snapshots:
         return None
     client, settings = context.client, context.settings
-    written = staging.written(client, settings)
-    named = staging.named(client, settings, written)
-    forgotten: set[staging.StagedTable] = set()
+    written = staged_tables.written(client, settings)
+    named = staged_tables.named(client, settings, written)
+    forgotten: set[staged_tables.StagedTable] = set()
     if head is not None:
         others = {table for table in written if table.epoch < head.epoch} - named.keys()
-        forgotten = staging.forgotten(client, settings, others, head.number)
+        forgotten = staged_tables.forgotten(client, settings, others, head.number)
     return UnpublishedTables(len(named), [table.path_in(settings) for table in sorted(forgotten)])

@@ -7,7 +7,8 @@ from ytstream.cluster import operation
 from ytstream.cluster.timestamps import unix_seconds
 from ytstream.declaration.lookups import TABLE
 from ytstream.job import JobContext
-from ytstream.recovery import spark_logs, staging
+from ytstream.recovery import spark_logs
+from ytstream.staging import staged_tables
 from ytstream.text_table import Cell, counted, duration, table
 
 from ..submitting.version_history import DeployedVersion, StartState
@@ -213,7 +214,7 @@ def _state(found: JobStatus) -> Iterator[str]:
         waiting = counted(found.static.waiting, "table")
         yield f"{waiting} of static outputs waiting for publication"
         for path in found.static.forgotten:
-            yield f"{path}: {staging.FORGOTTEN}"
+            yield f"{path}: {staged_tables.FORGOTTEN}"
     for archive in found.archives:
         yield archive.text
     yield from (one.text for one in found.sums if one.share > TOTAL_SHARE)

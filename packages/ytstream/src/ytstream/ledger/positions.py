@@ -23,6 +23,13 @@ if TYPE_CHECKING:  # the ledger is read without Spark as well
 MARKER = "ytstream_job"
 """Attribute of consumer, checkpoint and outputs: whose they are, and that job's ledger."""
 
+LOST_HEAD = (
+    "use `rewind rows`, which writes a new head where the consumer is: at most one micro-batch "
+    "behind, with an empty state. Restore the table only if you have it as it was after the last "
+    "batch: by an older copy the job writes the rows of all batches since then once more"
+)
+"""What to do about a ledger without a head, where the consumer knows where the job was."""
+
 _CONSUMER = (
     Column("queue_cluster", ti.String, required=True, key=True),
     Column("queue_path", ti.String, required=True, key=True),

@@ -21,12 +21,12 @@ from ..errors import JobError
 from ..job import JobContext
 from ..ledger.positions import read_head
 from ..log import say, warn
-from ..recovery import staging
 from ..recovery.epoch import Epoch
-from ..recovery.staging import NameTakenError, StagedTable
 from ..schema.columns import Column
 from ..schema.table_schema import table_schema
 from ..settings.job_settings import Settings
+from ..staging import staged_tables
+from ..staging.staged_tables import NameTakenError, StagedTable
 from .output_frames import Frames
 
 PAUSE_SECONDS = 15.0
@@ -53,16 +53,16 @@ class StaticTables:
         in the running job. One that the ledger cannot judge stays. Raises NameTakenError for one
         whose name something else has.
         """
-        found = staging.written(client, settings)
-        self.waiting = staging.named(client, settings, found)
+        found = staged_tables.written(client, settings)
+        self.waiting = staged_tables.named(client, settings, found)
         # Only of older epochs: a newer driver may be writing its first table.
         orphans = {table for table in found if table.epoch < self.epoch.number}
         orphans -= self.waiting.keys()
         head = read_head(settings.ledger, client.select_rows)
-        forgotten = staging.forgotten(client, settings, orphans, head.number if head else 0)
+        forgotten = staged_tables.forgotten(client, settings, orphans, head.number if head else 0)
         for table in sorted(forgotten):
-            warn(f"{table.path_in(settings)}: {staging.FORGOTTEN}")
-        staging.remove(client, settings, orphans - forgotten)
+            warn(f"{table.path_in(settings)}: {staged_tables.FORGOTTEN}")
+        staged_tables.remove(client, settings, orphans - forgotten)
         for problem in self._publish(client, settings):
             if isinstance(problem, NameTakenError):
                 raise problem
@@ -110,7 +110,7 @@ class StaticTables:
                 self._next = now
 
     def _publish(self, client: Client, settings: Settings) -> Sequence[JobError]:
-        done, problems = staging.publish(client, settings, self.waiting)
+        done, problems = staged_tables.publish(client, settings, self.waiting)
         for table in done:
             del self.waiting[table]
         lines = frozenset(map(str, problems))

@@ -21,7 +21,7 @@ from ..job import REJECTED, JobContext
 from ..ledger import ledger_rows
 from ..ledger.positions import MARKER
 from ..ledger.row_timestamps import TIMESTAMP
-from ..recovery import output_ownership
+from ..ownership import output_marks
 from ..schema.changes import deleted_columns, deleted_path
 from ..schema.columns import Column, key_of
 from ..schema.table_schema import (
@@ -193,7 +193,7 @@ def findings(
     """
     client, settings, job = context.client, context.settings, context.job
     late = [late_rows_of(queue) for queue in settings.queues] if job.kind.is_stateful else []
-    waivers = [*context.guarantee.acceptable, output_ownership.SHARED, *late]
+    waivers = [*context.guarantee.acceptable, output_marks.SHARED, *late]
     waivers += [one_tablet_of(name) for name in job.totals]
     yield from _unknown_waivers(settings, waivers)
     look: AttributesOf = cache(lambda path: facts(client, path, _ASKED) or {})
@@ -240,7 +240,7 @@ def _outputs(
     settings, job = context.settings, context.job
     inspect = partial(_inspect, context.client, settings, look)
     for name, path in settings.outputs.items():
-        if problem := output_ownership.foreign(context, name, look(path).get(MARKER)):
+        if problem := output_marks.foreign(context, name, look(path).get(MARKER)):
             yield Discrepancy(f"output {path}", *problem)
     if tablets:  # the number of tablets that an output needs depends on the queues'
         for name in (name for name in job.outputs if name not in job.static):

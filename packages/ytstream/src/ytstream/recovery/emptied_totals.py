@@ -28,7 +28,7 @@ from ..job import JobContext
 from ..ledger import ledger_rows, positions
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import Snapshot
-from . import job_ownership
+from ..ownership import job_marker
 from .epoch import Epoch, verify_epoch
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def verify_added_once(
         return
     verify_swapped(found.head or Head())
     paths = [context.settings.outputs[name] for name in names]
-    may_repeat = is_back or (job_ownership.is_lost(context, found) and _has_rows(context, paths))
+    may_repeat = is_back or (job_marker.is_lost(context, found) and _has_rows(context, paths))
     if may_repeat:
         raise JobError(
             f"{', '.join(paths)} has totals: rows that are read again would be added again",

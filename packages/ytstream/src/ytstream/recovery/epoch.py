@@ -19,7 +19,7 @@ from ..errors import ConflictError, JobError, RestartableError, SupersededError
 from ..errors.error_codes import ErrorCode
 from ..ledger import ledger_rows
 from ..ledger.ledger_rows import Head
-from ..ledger.positions import read_head
+from ..ledger.positions import LOST_HEAD, read_head
 
 if TYPE_CHECKING:
     from ..connector.tablet_transactions import Tablets, Transaction
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 _ATTEMPTS = 5
 """A conflict means that an older batch commits or has just committed; its next one will not."""
 _PAUSE_SECONDS = 0.2
-
-LOST_HEAD = (
-    "use `rewind rows`, which writes a new head where the consumer is: at most one micro-batch "
-    "behind, with an empty state. Restore the table only if you have it as it was after the last "
-    "batch: by an older copy the job writes the rows of all batches since then once more"
-)
-"""What to do about a ledger without a head, where the consumer knows where the job was."""
 
 
 def this_process() -> str:

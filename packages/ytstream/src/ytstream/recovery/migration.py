@@ -10,7 +10,8 @@ from ..job import JobContext
 from ..ledger import positions
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import Snapshot, is_moved
-from . import added_totals, job_ownership, output_ownership, start
+from ..ownership import job_marker, output_marks
+from . import added_totals, start
 from .epoch import Epoch, raise_epoch
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def migrate(context: JobContext, tablets: Tablets) -> list[str]:
     plan = start.decide(context, found, migrating=True)
     plan = replace(plan, head=replace(plan.head, sums=added_totals.bounds(context, plan.head)))
     start.begin(context, tablets, epoch, found, plan)
-    done += [*plan.said, *output_ownership.former(context, found.head or Head())]
+    done += [*plan.said, *output_marks.former(context, found.head or Head())]
     return [*done, "done: the next start continues where the job stopped"]
 
 
@@ -47,16 +48,16 @@ def rehearse_migrate(context: JobContext) -> list[str]:
     done, is_needed = _needed(context, found)
     if is_needed:
         plan = start.decide(context, found, migrating=True)
-        done += [*plan.said, *output_ownership.former(context, found.head or Head())]
+        done += [*plan.said, *output_marks.former(context, found.head or Head())]
     return [*done, "nothing was changed"]
 
 
 def _needed(context: JobContext, found: Snapshot) -> tuple[list[str], bool]:
     """Return what has changed since the last start, and whether `migrate` has anything to do."""
-    head, mine = found.begun, job_ownership.marker_of(context)
+    head, mine = found.begun, job_marker.marker_of(context)
     altered = added_totals.told(context, added_totals.lacking(context))
     if head is None:
-        job_ownership.verify_age(context, found)
+        job_marker.verify_age(context, found)
         return altered or ["nothing to do: the job has not started yet"], False
     if done := [*_changes(found, head, mine, context.settings.queues), *altered]:
         return done, True

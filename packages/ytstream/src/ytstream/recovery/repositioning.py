@@ -14,13 +14,12 @@ from ..ledger import positions
 from ..ledger.ledger_rows import Head, Move
 from ..ledger.offsets import Queue, Rows, ahead
 from ..ledger.positions import Snapshot
+from ..ownership import job_marker, output_marks
 from ..schema.periods import REJECT
+from ..staging import archive_pieces
 from ..text_table import counted
 from . import (
-    archive_pieces,
     emptied_totals,
-    job_ownership,
-    output_ownership,
     rewind_consequences,
     spark_logs,
     start,
@@ -57,7 +56,7 @@ def rewind(
     # An older driver's batch may have committed until then.
     found = positions.read(context.client, context.settings)
     targets = _targets(found, _stands(found), to, rows)
-    output_ownership.verify_outputs(context, found, overwrite=overwrite)
+    output_marks.verify_outputs(context, found, overwrite=overwrite)
     head, moved = replace(found.head or Head(), batch=-1), _moved(found, targets)
     emptied: list[str] = []
     if empty:
@@ -99,9 +98,9 @@ def _verified(
     """Return all positions. Raises JobError unless `rewind` may go there."""
     found = positions.read(context.client, context.settings, repair=True)
     if found.begun is not None:
-        job_ownership.verify_job(context, found.begun)
-    job_ownership.verify_owner(context, found)
-    output_ownership.verify_outputs(context, found, overwrite=overwrite)
+        job_marker.verify_job(context, found.begun)
+    job_marker.verify_owner(context, found)
+    output_marks.verify_outputs(context, found, overwrite=overwrite)
     _verify_named(context, found, to, rows)
     moved = _moved(found, _targets(found, _stands(found), to, rows))
     is_back = _is_back(found, moved)
@@ -148,14 +147,14 @@ def _consequences(context: JobContext, found: Snapshot, targets: Rows) -> list[s
     """Return what happens to the state, to the outputs and to pieces of archives."""
     is_back = _is_back(found, _moved(found, targets))
     again = rewind_consequences.written_again(context) if is_back else []
-    left = output_ownership.former(context, found.head or Head())
+    left = output_marks.former(context, found.head or Head())
     pieces = archive_pieces.left_behind(context) if _has_forgotten(context, found) else []
     return [*rewind_consequences.of_state(context, found, targets), *again, *left, *pieces]
 
 
 def _verify_named(context: JobContext, found: Snapshot, to: str, rows: Sequence[str]) -> None:
     """Raise JobError for partitions that are to stay where nothing knows that they are."""
-    if to != "rows" or not job_ownership.is_nowhere(context, found):
+    if to != "rows" or not job_marker.is_nowhere(context, found):
         return
     wanted = [f"{q.path}:{p}" for q in found.queues for p in range(len(q.upper))]
     if missing := [place for place in wanted if place not in {r.rpartition("=")[0] for r in rows}]:
@@ -188,7 +187,7 @@ def _has_forgotten(context: JobContext, found: Snapshot) -> bool:
     """
     head, job = found.begun, context.job
     if head is None:
-        return job_ownership.is_lost(context, found)
+        return job_marker.is_lost(context, found)
     return bool(job.archives or job.snapshots) and any(
         ahead(queue, head.ends[queue.path])
         for queue in found.queues

@@ -28,6 +28,7 @@ from ..ledger import ledger_rows, positions
 from ..ledger.ledger_rows import Head, Move
 from ..ledger.offsets import ByQueue, Queue, Rows, ahead, behind
 from ..ledger.positions import Snapshot
+from ..ownership import job_marker, job_record, output_marks
 from ..settings.job_settings import Settings
 from . import (
     added_queue,
@@ -35,9 +36,6 @@ from . import (
     checkpoint_repair,
     emptied_totals,
     epoch,
-    job_ownership,
-    job_record,
-    output_ownership,
     resharded_queue,
     state_check,
 )
@@ -114,21 +112,21 @@ def decide(context: JobContext, found: Snapshot, *, migrating: bool = False) -> 
     settings = context.settings
     head = found.begun
     if head is None:
-        job_ownership.verify_owner(context, found)
-        job_ownership.verify_ledger(context, found)
+        job_marker.verify_owner(context, found)
+        job_marker.verify_ledger(context, found)
         plan = _first(settings, found)
     else:
-        job_ownership.verify_job(context, head)
+        job_marker.verify_job(context, head)
         emptied_totals.verify_swapped(head)
-        job_ownership.verify_owner(context, found)
+        job_marker.verify_owner(context, found)
         if not migrating:
-            job_ownership.verify_declaration(context, head)
-        job_ownership.verify_queues(context, found, head)
+            job_marker.verify_declaration(context, head)
+        job_marker.verify_queues(context, found, head)
         resharded_queue.verify_layouts(found, head, migrating=migrating)
         added_totals.verify_state(context, head)
         state_check.verify_state(context, head)
         plan = _continued(context, found, head)
-    output_ownership.verify_outputs(context, found)
+    output_marks.verify_outputs(context, found)
     plan = _after_gaps(settings, found, plan)
     late = added_queue.verify_late_rows(context, found.queues, plan.head, plan.rows)
     return replace(plan, warnings=(*plan.warnings, *late), queues=found.queues)
@@ -159,7 +157,7 @@ def begin(
                 if (old := queue.consumed.get(partition, 0)) != row:
                     transaction.advance(settings.consumer, queue.path, partition, old, row)
         positions.forget_removed(transaction, settings.consumer, client, found.queues)
-    job_ownership.mark(context, found)
+    job_marker.mark(context, found)
     checkpoint_repair.remove_old(client, settings, mine.number, plan.head.folder)
     _remove_old_rows(client, settings.ledger, after)
 
@@ -190,7 +188,7 @@ def _begun(context: JobContext, found: Snapshot, plan: StartPlan, head: Head) ->
         head,
         ends=rows | {path: plan.head.ends.get(path, {}) for path in removed},
         ids=ids | {path: plan.head.ids[path] for path in removed},
-        marker=job_ownership.marker_of(context),
+        marker=job_marker.marker_of(context),
         layouts={**plan.head.layouts, **layouts},
         retired={**plan.head.retired, **retired},
         removed=frozenset(removed),
@@ -242,7 +240,7 @@ def _first(settings: Settings, found: Snapshot) -> StartPlan:
 
 def _continued(context: JobContext, found: Snapshot, head: Head) -> StartPlan:
     """Return the start where the head is. Raises as _of_the_consumer() does."""
-    rows, notes, warnings = [], job_ownership.remarks(context, head), list[str]()
+    rows, notes, warnings = [], job_marker.remarks(context, head), list[str]()
     for queue in found.queues:
         if queue.path in found.renumbered:  # and all its rows were read: see resharded_queue
             first = dict(enumerate(queue.upper))

@@ -35,11 +35,11 @@ from ..ledger.archive_rows import SEALING, ArchiveState, TableRow
 from ..ledger.ledger_rows import Head
 from ..ledger.positions import read_head
 from ..log import say, warn
-from ..recovery import archive_pieces
 from ..recovery.epoch import Epoch
-from ..recovery.staging import NameTakenError
 from ..schema.periods import Archive, Group, Staged, grouped, named
 from ..schema.table_schema import table_schema
+from ..staging import archive_pieces
+from ..staging.staged_tables import NameTakenError
 from . import completeness
 from .archive_rewrites import ArchiveRewrites
 from .completeness import COMPLETE_UNTIL

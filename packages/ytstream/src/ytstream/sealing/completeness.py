@@ -23,9 +23,10 @@ from ..ledger import positions
 from ..ledger.ledger_rows import Head
 from ..ledger.offsets import Queue
 from ..ledger.row_timestamps import TIMESTAMP, row_timestamps
-from ..recovery import spark_logs, staging
+from ..recovery import spark_logs
 from ..recovery.checkpoint_repair import path_of
 from ..schema.periods import Archive
+from ..staging import staged_tables
 
 COMPLETE_UNTIL, WATERMARK = "ytstream_complete_until", "ytstream_watermark"
 """The attributes of an output: of kinds without state, and of those with it."""
@@ -177,7 +178,7 @@ def _unpublished(context: JobContext, head: Head) -> set[str]:
     if not context.job.static:
         return set()
     last = head.folder or 0, head.batch
-    tables = staging.written(context.client, context.settings)
+    tables = staged_tables.written(context.client, context.settings)
     return {table.output for table in tables if (table.epoch, table.batch) <= last}
 
 

@@ -8,9 +8,9 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..ledger.ledger_rows import Head
-from ..ledger.positions import MARKER, Snapshot
-from . import archive_pieces, output_ownership
-from .epoch import LOST_HEAD
+from ..ledger.positions import LOST_HEAD, MARKER, Snapshot
+from ..staging import archive_pieces
+from . import output_marks
 
 _ANEW = "configure a new consumer, checkpoint, ledger and [outputs]"
 
@@ -101,7 +101,7 @@ def is_nowhere(context: JobContext, found: Snapshot) -> bool:
     """Return whether the job has run, and neither ledger nor consumer knows where it is."""
     if found.begun is not None or found.consumer_marker is not None:
         return False
-    is_marked = any(output_ownership.is_ours(context, mark) for mark in found.outputs.values())
+    is_marked = any(output_marks.is_ours(context, mark) for mark in found.outputs.values())
     return is_marked or found.checkpoint_marker is not None
 
 
@@ -112,7 +112,7 @@ def mark(context: JobContext, found: Snapshot) -> None:
     for path in (settings.consumer, settings.checkpoint):
         if context.client.get_attribute(path, MARKER, None) != mine:
             context.client.set(f"{path}/@{MARKER}", mine)
-    output_ownership.write(context, found)
+    output_marks.write(context, found)
 
 
 def verify_job(context: JobContext, head: Head) -> None:
@@ -216,7 +216,7 @@ def verify_queues(context: JobContext, found: Snapshot, head: Head) -> None:
                 f"queue {queue.path} was dropped and recreated (object {was} is now {queue.id}): "
                 "its rows are numbered from 0, the ledger's mean nothing",
                 "use `rewind`: `earliest` reads all its rows, `latest` the next ones"
-                + _before_that(output_ownership.replaceable(context, found)),
+                + _before_that(output_marks.replaceable(context, found)),
                 code=ErrorCode.QUEUE_RECREATED,
             )
 

@@ -15,8 +15,9 @@ from ytstream.job import REJECTED
 from ytstream.ledger import ledger_rows, positions
 from ytstream.ledger.ledger_rows import Head
 from ytstream.ledger.positions import MARKER
+from ytstream.ownership import job_marker, output_marks
 from ytstream.provisioning import job_objects
-from ytstream.recovery import checkpoint_repair, job_ownership, output_ownership
+from ytstream.recovery import checkpoint_repair
 from ytstream_tools.testing.job_stream import Stream
 
 pytestmark = pytest.mark.spark  # it needs Spark's JVM, though no session
@@ -309,7 +310,7 @@ def test_a_job_without_ledger_and_consumer_is_not_a_new_one(
 def test_a_job_without_ledger_and_consumer_reads_everything_again_if_marks_mean_nothing(
     driver_of: DriverOf, monkeypatch: pytest.MonkeyPatch, *, has_checkpoint: bool
 ) -> None:
-    monkeypatch.setattr(job_ownership, "is_nowhere", lambda *_: False)
+    monkeypatch.setattr(job_marker, "is_nowhere", lambda *_: False)
     driver = driver_of("transactional", "window")
     _without_ledger_and_consumer(driver, has_checkpoint=has_checkpoint)
     assert "from its earliest rows, by partition 0, 0" in driver.start(new_process=True)[0]
@@ -353,7 +354,7 @@ def _copied(driver: Driver) -> Driver:
 
 def _provision_all_but_outputs(copy: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(output_ownership, "foreign", lambda *_: None)
+        patch.setattr(output_marks, "foreign", lambda *_: None)
         job_objects.provision(copy.context)
 
 
@@ -382,7 +383,7 @@ def test_two_jobs_do_not_write_one_output(
     assert owner in said
     assert positions.read(copy.client, copy.settings).head is None
     with monkeypatch.context() as patch:  # without the fix it is admitted
-        patch.setattr(output_ownership, "foreign", lambda *_: None)
+        patch.setattr(output_marks, "foreign", lambda *_: None)
         COMMANDS[command](copy)
 
 
@@ -414,12 +415,12 @@ def test_an_ordered_output_alone_may_be_shared(
     copy = _copied(driver)
     copy.configure(
         outputs={**driver.settings.outputs, other: f"{driver.settings.outputs[other]}-2"},
-        accept=(output_ownership.SHARED,),
+        accept=(output_marks.SHARED,),
     )
     if name == REJECTED:
         said = refusal(lambda: job_objects.provision(copy.context))
         assert driver.settings.outputs[name] in said
-        assert output_ownership.SHARED not in said
+        assert output_marks.SHARED not in said
         return
     job_objects.provision(copy.context)
     for has_mark in (True, False):
@@ -436,7 +437,7 @@ def test_migrate_does_not_advise_to_remove_the_mark_of_the_other_job(driver_of: 
     driver = driver_of("transactional")
     driver.run(3)
     copy = _copied(driver)
-    copy.configure(accept=(output_ownership.SHARED,))
+    copy.configure(accept=(output_marks.SHARED,))
     job_objects.provision(copy.context)
     copy.run(3)
     _new_paths(copy, ["output"])
@@ -451,13 +452,11 @@ def test_keys_and_folders_are_not_shared(context_of: ContextOf) -> None:
     for processing, names in (("aggregate", ()), ("map", ("output",))):
         context = context_of("transactional", processing)
         job = static(context.job, *names)
-        settings = replace(context.settings, accept=(output_ownership.SHARED,))
+        settings = replace(context.settings, accept=(output_marks.SHARED,))
         context = replace(context, job=job, settings=settings)
-        problem = output_ownership.foreign(
-            context, "output", {"job": "another", "ledger": "//home/x"}
-        )
+        problem = output_marks.foreign(context, "output", {"job": "another", "ledger": "//home/x"})
         assert problem is not None
-        assert output_ownership.SHARED not in problem[1]
+        assert output_marks.SHARED not in problem[1]
 
 
 @pytest.mark.thorough

@@ -2,7 +2,8 @@
 
 A batch that did not happen leaves pieces that no row names. So does a ledger that was lost, or
 replaced by an older copy: then they are the rows of open periods, which are nowhere else. The
-numbers of the batches tell the two apart, as they do for tables of micro-batches: see staging.
+numbers of the batches tell the two apart, as they do for tables of micro-batches, in
+staged_tables.
 """
 
 import re
@@ -18,8 +19,8 @@ from ..ledger import archive_rows
 from ..ledger.positions import read_head
 from ..schema.periods import Staged, group_in, named
 from ..text_table import counted
-from . import staging
-from .staging import NAME, StagedTable
+from . import staged_tables
+from .staged_tables import NAME, StagedTable
 
 _GROUP = re.compile(r"\d+-\d+-\d+-\d+")
 """The names of folders of pieces. Tables of micro-batches, from before the output was an archive,
@@ -95,7 +96,7 @@ def remove_orphans(context: JobContext, output: str, epoch: int) -> list[str]:
     last, kept = head.number if head else 0, []
     for folder, batches in unnamed(context, output):
         old = {name: table for name, table in batches.items() if table.epoch < epoch}
-        forgotten = staging.forgotten(client, settings, old.values(), last)
+        forgotten = staged_tables.forgotten(client, settings, old.values(), last)
         stay = [name for name, table in old.items() if table in forgotten]
         gone = old.keys() - {*stay}
         if len(gone) == len(folder.names):

@@ -1,0 +1,1 @@
+"""Tables that wait in a folder of the job until the ledger has their micro-batch."""
