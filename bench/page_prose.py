@@ -42,8 +42,8 @@ planning, logs and requests of the transaction, which wait for each other. The m
 Python process, takes its CPU time from the same two processors (see below), with SPYT's example \
 as well. That makes ratios smaller.
 - **REJECT** costs CPU time. Spark evaluates the condition, here a comparison of strings, and the \
-job counts reasons row by row, inside of Spark's generated code. Rejected rows reach the driver as \
-JSON, and it writes them in a request of its own.
+job counts reasons row by row, inside of Spark's generated code. The task that rejects a row makes \
+its JSON, and sends it in a request of its own. The plan of each batch is longer, too.
 - **State.** Without any input and output, Spark needs 0.6 of the CPU time of a `window` (`noop`). \
 The job keeps its state in RocksDB, the example in memory, Spark's default. A `deduplicate` reads \
 and writes a key for each row, so RocksDB costs it most.

@@ -1,4 +1,4 @@
-"""Few rejected rows come to the driver with the batch. For many ones all rows are read again."""
+"""Rejected rows leave with their task, or few come to the driver. Else all rows are read again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from minicluster.testing import Running
 from tests.support.helpers import StreamOf, another_process, begin_at
@@ -42,12 +43,18 @@ def test_rows_are_those_of_the_lines() -> None:
         pytest.param("0 0 4 0 {}\n", {"odd": 0, "even": 1}, id="another reason"),
         pytest.param("0 2 4 0 {}\n", {"odd": 1}, id="another tablet"),
         pytest.param("1 1 9 0 {}\n", {"odd": 1}, id="another row"),
+        pytest.param("=2\n", COUNTS, id="tasks have sent fewer rows"),
+        pytest.param("=2\n0 0 4 0 {}\n", COUNTS, id="only some tasks have sent theirs"),
     ],
 )
 def test_lines_that_are_not_those_counted_and_planned_are_not_taken(
     lines: str, counts: dict[str, int]
 ) -> None:
     assert collected.rows_of(lines, counts, PLANNED, QUEUES) is None
+
+
+def test_rows_that_their_tasks_have_sent_are_not_written_again() -> None:
+    assert collected.rows_of("=2\n=1\n", COUNTS, PLANNED, QUEUES) == []
 
 
 def test_more_rows_than_one_process_writes_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +127,25 @@ def test_few_are_collected_and_many_are_read_once_more(
     assert _is_exact(stream)
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("connector", [OWN], indirect=True)
+def test_tasks_send_the_rejected_rows_of_a_transaction_however_many_they_are(
+    stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, connector: str
+) -> None:
+    def by_the_driver(*_: object) -> None:
+        pytest.fail("the driver writes rejected rows")
+
+    monkeypatch.setattr(collected, "values", by_the_driver)
+    monkeypatch.setattr(collected, "MOST_OF_A_TASK", 1_000)
+    monkeypatch.setattr(collected, "MOST", 100)
+    stream = stream_of("transactional", "map", 2, rejects=True)
+    stream.send(300)
+    with _pulls(cluster) as found:
+        stream.drain()
+    assert found == [_tablets(stream)]  # no row was read once more
+    assert _is_exact(stream)
+
+
 @pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.parametrize("connector", [OWN], indirect=True)
@@ -127,7 +153,7 @@ def test_the_lines_of_all_tasks_have_a_limit_too(
     stream_of: StreamOf, cluster: Running, monkeypatch: pytest.MonkeyPatch, connector: str
 ) -> None:
     monkeypatch.setattr(collected, "MOST", 100)
-    stream = stream_of("transactional", "map", rejects=True)
+    stream = stream_of("idempotent", "map", rejects=True)
     stream.send(300)
     with _pulls(cluster) as found:
         stream.drain()
@@ -177,7 +203,8 @@ def test_rejected_rows_that_cannot_be_written_are_written_by_the_next_start(
     failed = cluster.client.faults.add(
         method="ModifyRows", where=where, action="fail", error=UNAVAILABLE
     )
-    with pytest.raises(RestartableError):
+    # In a transaction their task fails.
+    with pytest.raises((RestartableError, Py4JJavaError), match="unable to synchronize"):
         stream.drain()
     assert cluster.client.faults.get(failed).hits
     another_process(stream).drain()
@@ -195,7 +222,7 @@ def test_rows_whose_numbers_have_no_sum(
 ) -> None:
     """Spark's sum is null then (try_sum, source.py)."""
     monkeypatch.setattr(collected, "MOST", most)
-    stream = stream_of("transactional", "map", 1, rejects=True)
+    stream = stream_of("idempotent", "map", 1, rejects=True)
     (queue,) = stream.settings.queues
     begin_at(queue, stream.client, 1 << 62)
     stream.send(300)

@@ -6,6 +6,7 @@ transaction that SPYT's agent opens.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from .compile_java import (
     OUTPUT,
     PACE,
     PIECES,
+    REJECTED_ROWS,
     REPLAY,
     SOURCE,
     unavailable,
@@ -140,6 +142,7 @@ def write(
     deleted: str = "",
     *,
     is_exact: bool = False,
+    rejected: Any = None,
 ) -> Any:
     """Write the rows into a table, in the transaction of this thread if there is one.
 
@@ -149,11 +152,26 @@ def write(
     ``columns`` are the table's: no task asks the cluster for them. ``tablets`` of a table without a
     key get the rows in turn; 0 for a table with a key, where the key decides. A request has up to
     ``most`` rows for each tablet. A row that is true in the column ``deleted`` is deleted.
+    ``rejected`` sends the rows that the tasks reject meanwhile: see rejected_rows().
     """
     return java[f"{OUTPUT}.write"](
         execution_of(rows).toRdd(), rows._jdf.schema(), path, java.schema(tuple(columns)),
-        most or _WRITE_BATCH, tablets, deleted, is_exact,
+        most or _WRITE_BATCH, tablets, deleted, is_exact, rejected,
     )  # fmt: skip
+
+
+def rejected_rows(
+    path: str, columns: Sequence[Column], queues: Sequence[str], reasons: Sequence[str],
+    microseconds: int, java: Java,
+) -> Any:  # fmt: skip
+    """Return what sends the rows that tasks reject, with that time, while they write an output.
+
+    In the batch's transaction alone; without one they come to the driver. A session must be able to
+    use the classes.
+    """
+    names = json.dumps([[*queues], [*reasons]])
+    schema = java.schema(tuple(columns))
+    return java[REJECTED_ROWS](path, schema, names, microseconds, _WRITE_BATCH)
 
 
 def write_pieces(

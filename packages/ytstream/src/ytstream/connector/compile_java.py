@@ -24,10 +24,11 @@ from py4j.protocol import Py4JError
 from ..version import __version__
 from . import compiled_jar
 from .java import Java, jvm_of
-from .pyspark_internals import aggregated
+from .pyspark_internals import aggregated, computed
+from .spark_plan import execution_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 SOURCE = "ytstream.Queue"
@@ -41,6 +42,8 @@ PIECES = "ytstream.Pieces"
 DRIVER_FILES = "ytstream.DriverFiles"
 LOOKUP, MOMENTS = "ytstream.Lookup", "ytstream.Moments"
 OBSERVED = "ytstream.ObservedStrategy"
+REJECTED_ROWS = "ytstream.RejectedRows"
+_OPAQUE = "ytstream.Opaque"
 _LINES, _INSERT = "ytstream.Lines", "ytstream.Insert"
 _PULL, _ATTACHED = "ytstream.Pull", "ytstream.Attached"
 _COMPILER = "org.codehaus.janino.Compiler"
@@ -102,6 +105,14 @@ def insert(
 ) -> None:
     """Write rows in one request: values in the order of the table's columns."""
     java[f"{_INSERT}.json"](transaction, path, schema, json.dumps(rows))
+
+
+def opaque(java: Java, columns: Column, rows: DataFrame) -> Column:
+    """Return the text that is the one column of ``rows``, of the columns of a struct instead.
+
+    Spark does not look into it: a long expression is prepared here, and not again for each batch.
+    """
+    return computed(columns, _OPAQUE, java, execution_of(rows))
 
 
 def lines(java: Java, texts: Column, of_a_task: int, of_all: int) -> Column:

@@ -66,11 +66,11 @@ def _sink(spark: SparkSession, context: JobContext, java: Java, output: str) -> 
 
 def _add_batch(
     rows: DataFrame, output: str, context: JobContext, java: Java, number: int, sums: Sums, *,
-    is_first: bool = False,
+    is_first: bool = False, rejected: Any = None,
 ) -> Sums:  # fmt: skip
     """Write rows into an output, in the transaction of this thread if there is one.
 
-    Return the bounds of its sums after them.
+    Return the bounds of its sums after them. ``rejected`` sends the rows that tasks reject.
 
     A sink of SPYT's for each call: one that is kept skips batch numbers up to its last without an
     error, and numbers begin at 0 again with a new checkpoint (YtStreamingSink.addBatch).
@@ -82,7 +82,9 @@ def _add_batch(
         path, ends = settings.outputs[output], sums_of(columns)
         exact = bool(ends) and (is_first or sum_bounds.is_exact(sums[path], ends))
         most = context.write_rows
-        found = choose_connector.write(rows, path, columns, tablets, most, java, is_exact=exact)
+        found = choose_connector.write(
+            rows, path, columns, tablets, most, java, is_exact=exact, rejected=rejected
+        )
         if not ends:
             return {}
         return {
@@ -164,10 +166,16 @@ def write(rows: DataFrame, name: str, context: JobContext, java: Java, number: i
 
 
 def write_streamed(
-    rows: DataFrame, context: JobContext, java: Java, number: int, sums: Sums, *, is_first: bool
-) -> WrittenRows:
-    """Write the rows of the one output, which the query itself fences and counts."""
-    found = _add_batch(rows, "output", context, java, number, sums, is_first=is_first)
+    rows: DataFrame, context: JobContext, java: Java, number: int, sums: Sums, *, is_first: bool,
+    rejected: Any = None,
+) -> WrittenRows:  # fmt: skip
+    """Write the rows of the one output, which the query itself fences and counts.
+
+    ``rejected`` sends those that the same tasks reject: see collected.py.
+    """
+    found = _add_batch(
+        rows, "output", context, java, number, sums, is_first=is_first, rejected=rejected
+    )
     return WrittenRows(sums={**sums, **found})
 
 

@@ -325,7 +325,10 @@ class Batch:
                 return WrittenRows(pieces), None
             sums = self._sums(verifying)
             is_first = self._after is None
-            written = write_streamed(frame, context, java, batch.number, sums, is_first=is_first)
+            written = write_streamed(
+                frame, context, java, batch.number, sums, is_first=is_first,
+                rejected=self.again.of_tasks() if self.is_own else None,
+            )  # fmt: skip
             return written, None
         with self.outputs.finished(rows) as finished:
             is_computed = self.outputs.are_computed_first

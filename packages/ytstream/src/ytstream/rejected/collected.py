@@ -1,7 +1,9 @@
-"""The rejected rows of a micro-batch as the query itself has collected them, where they are few.
+"""The rejected rows of a micro-batch as the query itself has collected them, or sent.
 
-The query observes a line for each row that it rejects: they come to the driver with the results of
-its tasks, and no row is read again. This needs the runtime's own Java (connector/jvm/Lines.java).
+The query observes a line for each row that it rejects, and no row is read again. A task that writes
+the output in the batch's transaction sends the rows itself, and the driver gets their number.
+Elsewhere the lines come to the driver with the results of the tasks, where they are few. This needs
+the runtime's own Java (connector/jvm/Lines.java).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from datetime import datetime
 from itertools import chain
 
 from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructType
 
@@ -27,6 +30,8 @@ MOST_OF_A_TASK, MOST = 1 << 20, 8 << 20
 """Bytes of the lines of one task, and of all: they pass through the driver's memory."""
 MOST_ROWS = 50_000
 """More rows are not written by one process."""
+_SENT = "="
+"""What a line begins with that says how many other ones a task has sent to the table itself."""
 _TOO_LONG = "\n"
 """In place of a line that is too long; see Lines.java, which gives this for all of them then."""
 
@@ -36,23 +41,31 @@ Collected = tuple[str, int, int, str, str]
 
 def observed(
     java: Java,
+    arrived: DataFrame,
     row: StructType,
-    reason: Expression,
+    reason: str,
     reasons: Sequence[str],
     queues: Sequence[str],
 ) -> Expression:
-    """Return what to observe of the rows; ``row`` are the queue's columns.
+    """Return what to observe of the rows ``arrived``.
+
+    ``row`` are the queue's columns, and ``reason`` is that with the reason.
 
     Not a column that they get first: each task would generate code for it, and copy every row. The
     JSON of a long row takes many times its memory, so it is not made here.
     """
     queue = F.lit(0) if len(queues) == 1 else _number(F.col("queue_id"), queues)
     position = [F.col(name) for name in INNER_POSITION.values()]
-    words = [queue, *position, _number(reason, reasons)]
+    words = [queue, *position, _number(F.col(reason), reasons)]
     # Null with a null in it, unlike concat_ws(): then a line is missing, and all rows are read.
     line = F.concat(*chain.from_iterable((word, F.lit(" ")) for word in words), row_json.exact(row))
     written = F.when(_bytes(row) > MOST_OF_A_TASK, F.lit(_TOO_LONG)).otherwise(line)
-    lines = F.when(reason.isNotNull(), written)
+    many = ["queue_id"] if len(queues) > 1 else []
+    names = [*many, *INNER_POSITION.values(), reason, *row.names]
+    schema = StructType([arrived.schema[name] for name in names])
+    once = arrived.sparkSession.createDataFrame([], schema).select(written.alias("line"))
+    columns = F.struct(*(F.col(f"`{name}`") for name in names))
+    lines = F.when(F.col(reason).isNotNull(), compile_java.opaque(java, columns, once))
     return compile_java.lines(java, lines, MOST_OF_A_TASK, MOST).alias("lines")
 
 
@@ -75,9 +88,12 @@ def rows_of(
     """Return the rejected rows out of their lines, which end with a line break.
 
     None where they are not few, and unless each is one of those that were planned and counted: they
-    are more after an attempt at a task that was repeated.
+    are more after an attempt at a task that was repeated. Empty where tasks have sent all of them.
     """
     lines, reasons = text.split("\n")[:-1], [*counts]
+    sent = [int(line.removeprefix(_SENT)) for line in lines if line.startswith(_SENT)]
+    if sent:
+        return [] if len(sent) == len(lines) and sum(sent) == sum(counts.values()) else None
     if text == _TOO_LONG or not len(lines) == sum(counts.values()) <= MOST_ROWS:
         return None
     found = []

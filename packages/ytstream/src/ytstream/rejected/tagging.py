@@ -57,7 +57,7 @@ def tagged(events: DataFrame, context: JobContext) -> DataFrame:
     row = StructType([events.schema[column.name] for column in job.queue_columns])
     queues = context.settings.queues
     java = Java(jvm_of(spark))
-    lines = collected.observed(java, row, F.col(REASON), [*job.reject], queues)
+    lines = collected.observed(java, rows, row, REASON, [*job.reject], queues)
     return rows.observe(REJECTED, *counts, lines)
 
 

@@ -1,6 +1,7 @@
 """The rejected rows of a micro-batch, into their output.
 
-The query streams the rows that pass. The others it counts, and where they are few it collects them:
+The query streams the rows that pass. The others it counts. Where its tasks write the output in the
+batch's transaction they send these, too, and otherwise the query collects them where they are few:
 see collected.py. They are written then, in a request of the driver's.
 
 Where they are many, with SPYT's connector and with Spark 3.5 the batch reads its rows once more. A
@@ -22,6 +23,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
 from ..connector import compile_java
+from ..connector.choose_connector import rejected_rows
 from ..connector.spark_batch import of_no_stream
 from ..connector.spark_plan import Node, analysed_by, observations
 from ..connector.tablet_transactions import Tablets, Transaction
@@ -30,6 +32,7 @@ from ..errors.error_codes import ErrorCode
 from ..job import REJECTED, JobContext
 from ..ledger import steady_time
 from ..ledger.batch_row_ranges import Ranges
+from ..ledger.ledger_rows import microseconds
 from ..outputs.sink import write
 from . import collected, tagging
 from .limit import rejected
@@ -48,6 +51,19 @@ class RejectedRowsWriter:
     def rejected_rows(self, rows: DataFrame, execution: Any) -> DataFrame:
         """Return the rejected rows of a batch as the output holds them, to be read once more."""
         return self._frame(of_no_stream(rows, _tagging(execution), self.tablets.java))
+
+    def of_tasks(self) -> Any:
+        """Return what sends the rejected rows of a batch from the tasks that write its output.
+
+        None for a job that rejects none, or whose batches have no transaction: what is sent too
+        early stays there.
+        """
+        context, settings = self.context, self.context.settings
+        if not context.job.reject or not context.guarantee.in_transaction:
+            return None
+        path, columns = settings.outputs[REJECTED], context.job.output_columns[REJECTED]
+        now, reasons = microseconds(steady_time.now()), [*context.job.reject]
+        return rejected_rows(path, columns, settings.queues, reasons, now, self.tablets.java)
 
     def write(
         self,
@@ -68,6 +84,8 @@ class RejectedRowsWriter:
         found = self._collected(figures, counts, planned)
         if found is None:
             return self._read_again(rows, execution, batch, counts, planned)
+        if not found:  # their tasks have sent them
+            return dict(counts or {})
         settings, columns = self.context.settings, self.context.job.output_columns
         values = collected.values(found, columns[REJECTED], steady_time.now())
         begun = self.tablets.transaction() if transaction is None else nullcontext(transaction)

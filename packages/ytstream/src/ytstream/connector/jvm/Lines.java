@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.UUID;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.aggregate.ImperativeAggregate;
 import org.apache.spark.sql.catalyst.expressions.aggregate.TypedImperativeAggregate;
@@ -54,7 +55,7 @@ public final class Lines extends TypedImperativeAggregate implements Serializabl
 
   public Object update(Object lines, InternalRow row) {
     UTF8String text = (UTF8String) texts.eval(row);
-    if (text != null) ((Buffer) lines).add(text.getBytes(), 1, most);
+    if (text != null) ((Buffer) lines).line(text.getBytes(), most);
     return lines;
   }
 
@@ -171,10 +172,17 @@ public final class Lines extends TypedImperativeAggregate implements Serializabl
     return true;
   }
 
-  /** Lines, or TOO_LONG alone. */
+  /** Lines, or TOO_LONG alone. One that begins with = says how many others a task has sent to the cluster (RejectedRows). */
   static final class Buffer implements Serializable {
     private byte[] bytes = new byte[0];
     private int size;
+    private int sent;
+
+    /** Take a line of a task, unless those that it keeps are longer than so many bytes with it. */
+    void line(byte[] text, int most) {
+      if (text.length < most && text[0] != TOO_LONG && RejectedRows.take(text)) sent++;
+      else add(text, 1, most);
+    }
 
     /** Add bytes, and so many line breaks, unless there are more than {@code most} then. */
     void add(byte[] more, int breaks, int most) {
@@ -191,13 +199,16 @@ public final class Lines extends TypedImperativeAggregate implements Serializabl
     void clear() {
       bytes = new byte[0];
       size = 0;
+      sent = 0;
     }
 
-    int size() {
-      return size;
+    boolean isEmpty() {
+      return size == 0 && sent == 0;
     }
 
     byte[] toByteArray() {
+      if (sent > 0) add(("=" + sent).getBytes(StandardCharsets.UTF_8), 1, Integer.MAX_VALUE);
+      sent = 0;
       return Arrays.copyOf(bytes, size);
     }
   }
@@ -213,8 +224,8 @@ public final class Lines extends TypedImperativeAggregate implements Serializabl
       this.most = most;
     }
 
-    public void add(Tally to, InternalRow row) {
-      UTF8String text = (UTF8String) texts.eval(row);
+    public void add(Tally to, Object[] row) {
+      UTF8String text = (UTF8String) texts.eval(new GenericInternalRow(row));
       if (text != null) to.line(text.getBytes(), most);
     }
   }

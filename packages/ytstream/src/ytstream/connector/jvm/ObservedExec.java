@@ -15,13 +15,14 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Sum;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator$;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
-import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection;
 import org.apache.spark.sql.execution.CodegenSupport;
 import org.apache.spark.sql.execution.CollectMetricsExec;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.LongType;
 import scala.Option;
 import scala.collection.Iterator;
@@ -175,19 +176,27 @@ public final class ObservedExec extends CollectMetricsExec implements CodegenSup
     return doConsume(ctx, (scala.collection.immutable.Seq) input.toList(), row);
   }
 
-  /** Copy the columns that the text is made of: the expression itself would be far more code than that of all rows. */
+  /**
+   * Put the columns that the text is made of into a row of objects: the expression itself would be far more code than that of
+   * all rows, and so would one that copies them as Spark's projections do. The JVM compiles the loop over the rows with it.
+   */
   private String text(CodegenContext ctx, String counts, int number, Expression texts) {
-    ArrayList columns = new ArrayList();
     ArrayList used = new ArrayList();
     for (Iterator each = child().output().iterator(); each.hasNext(); ) {
       Attribute column = (Attribute) each.next();
       if (texts.references().contains(column)) used.add(column);
     }
-    for (Object column : used) columns.add(bound((Expression) column, Lookup.list(child().output())));
-    ExprCode copied = GenerateUnsafeProjection.createCode(ctx, Lookup.sequence(columns), false);
+    String values = ctx.freshName("values");
+    StringBuilder code = new StringBuilder("Object[] " + values + " = new Object[" + used.size() + "];\n");
+    for (int i = 0; i < used.size(); i++) {
+      ExprCode value = bound((Expression) used.get(i), Lookup.list(child().output())).genCode(ctx);
+      DataType type = ((Attribute) used.get(i)).dataType();
+      String boxed = CodeGenerator$.MODULE$.isPrimitiveType(type) ? CodeGenerator$.MODULE$.boxedType(type) + ".valueOf" : "";
+      code.append(value.code() + "\nif (!" + value.isNull() + ") " + values + "[" + i + "] = " + boxed + "(" + value.value() + ");\n");
+    }
     Lines.Texts made = new Lines.Texts(bound(texts, used), ((Lines) metrics.functions.get(number)).most);
     String term = ctx.addReferenceObj("texts", made, "ytstream.Lines$Texts");
-    return copied.code() + "\n" + term + ".add(" + counts + ", " + copied.value() + ");";
+    return code + term + ".add(" + counts + ", " + values + ");";
   }
 
   /** Return the expression on the columns by their places, as BindReferences does, whose arguments Java cannot name. */

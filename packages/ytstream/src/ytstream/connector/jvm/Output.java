@@ -36,6 +36,8 @@ public final class Output implements Serializable {
   private final int deleted;
   /** The batch's transaction; null without one. */
   private final String transaction;
+  /** What sends the rows that tasks reject; null: they come to the driver. */
+  private final RejectedRows rejected;
   /** Nanoseconds of all tasks: until their rows were there, and in all. */
   private final LongAccumulator making;
   private final LongAccumulator all;
@@ -45,7 +47,7 @@ public final class Output implements Serializable {
   private static final ThreadLocal SPENT = new ThreadLocal();
 
   private Output(YtClientConfiguration conf, String path, byte[] table, StructType schema, int most, int tablets,
-      int deleted, String transaction, LongAccumulator making, LongAccumulator all) {
+      int deleted, String transaction, RejectedRows rejected, LongAccumulator making, LongAccumulator all) {
     this.making = making;
     this.all = all;
     this.conf = conf;
@@ -56,6 +58,7 @@ public final class Output implements Serializable {
     this.tablets = tablets;
     this.deleted = deleted;
     this.transaction = transaction;
+    this.rejected = transaction == null ? null : rejected;
   }
 
   /**
@@ -63,12 +66,12 @@ public final class Output implements Serializable {
    * brings up to {@code most} rows to one tablet; without the batch's transaction, a transaction has so many.
    * {@code tablets} are those of a table without a key, 0 for any other: without an index in the rows, all rows of a
    * request go to one tablet at random (YTsaurus, native transaction.cpp). A row that is true in the column {@code deleted}
-   * is deleted; no column is empty.
+   * is deleted; no column is empty. {@code rejected}, or null, takes the rows that tasks reject while they write.
    *
    * Return what was added to sums; null if the table adds up nothing. With {@code isExact} each key is named in it.
    */
   public static Sums write(RDD rows, StructType schema, String path, TableSchema table, int most, int tablets, String deleted,
-      boolean isExact) {
+      boolean isExact, RejectedRows rejected) {
     YtClientConfiguration conf = YtClientConfigurationConverter.ytClientConfiguration(rows.sparkContext().getConf());
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     YTreeBinarySerializer.serialize(table.toYTree(), out);
@@ -82,7 +85,7 @@ public final class Output implements Serializable {
     all.register(rows.sparkContext(), Option.empty(), false);
     Output output = new Output(
         conf, path, out.toByteArray(), schema, most, tablets, deleted.isEmpty() ? -1 : schema.fieldIndex(deleted),
-        batch == null ? null : batch.txId(), making, all);
+        batch == null ? null : batch.txId(), rejected, making, all);
     Sums sums = null;
     if (Totals.has(table)) add(rows, output, Sums.few(isExact, rows.getNumPartitions()), sums = new Sums(conf, rows.sparkContext(), path, table));
     else Writing.run(rows, output);
@@ -118,8 +121,11 @@ public final class Output implements Serializable {
   void writePart(java.util.Iterator rows) throws Exception {
     long begun = System.nanoTime();
     try {
+      if (rejected != null) rejected.begin(conf, transaction);
       send(rows);
+      if (rejected != null) rejected.finish();
     } finally {
+      if (rejected != null) rejected.end();
       making.add(made);
       all.add(System.nanoTime() - begun);
     }
@@ -151,20 +157,29 @@ public final class Output implements Serializable {
     if (transaction == null) throw new IllegalStateException(path + " has totals, and there is no transaction to add in");
     TableSchema to = TableSchema.fromYTree(YTreeBinarySerializer.deserialize(new ByteArrayInputStream(table)));
     Totals totals = new Totals(to);
-    if (rows.hasNext()) {
-      Encoder encoder = new Encoder(to, schema, 0, 0);
-      while (rows.hasNext()) totals.add(encoder.alone((InternalRow) rows.next()), 8);
-      CompoundClient yt = YtClientProvider$.MODULE$.ytClient(conf);
-      ApiServiceTransaction batch = Attached.to(transaction, yt);
-      Flight flight = new Flight();
-      while (totals.hasNext()) {
-        Rowset request = totals.request(path, to, most, REQUEST_BYTES);
-        flight.room(request.bytes.length);
-        flight.add(batch.modifyRows(request), request.bytes.length);
-      }
-      flight.land();
+    try {
+      if (rejected != null) rejected.begin(conf, transaction);
+      add(rows, totals, to);
+      if (rejected != null) rejected.finish();
+    } finally {
+      if (rejected != null) rejected.end();
     }
     return totals.added(few);
+  }
+
+  private void add(java.util.Iterator rows, Totals totals, TableSchema to) throws Exception {
+    if (!rows.hasNext()) return;
+    Encoder encoder = new Encoder(to, schema, 0, 0);
+    while (rows.hasNext()) totals.add(encoder.alone((InternalRow) rows.next()), 8);
+    CompoundClient yt = YtClientProvider$.MODULE$.ytClient(conf);
+    ApiServiceTransaction batch = Attached.to(transaction, yt);
+    Flight flight = new Flight();
+    while (totals.hasNext()) {
+      Rowset request = totals.request(path, to, most, REQUEST_BYTES);
+      flight.room(request.bytes.length);
+      flight.add(batch.modifyRows(request), request.bytes.length);
+    }
+    flight.land();
   }
 
   private void writeInto(java.util.Iterator rows, ApiServiceTransaction batch, Encoder encoder, TableSchema to)

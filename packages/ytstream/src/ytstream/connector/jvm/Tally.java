@@ -41,7 +41,7 @@ public final class Tally extends AccumulatorV2 {
 
   /** Add a line, unless those of the task are longer than so many bytes with it. */
   void line(byte[] text, int most) {
-    lines.add(text, 1, most);
+    lines.line(text, most);
   }
 
   /** Return the figures as try_sum(), count() and Lines give them. */
@@ -59,7 +59,7 @@ public final class Tally extends AccumulatorV2 {
 
   public boolean isZero() {
     for (int i = 0; i < numbers.length; i++) if (numbers[i] != 0 || has[i]) return false;
-    return lines.size() == 0;
+    return lines.isEmpty();
   }
 
   public void reset() {
