@@ -1,12 +1,13 @@
 """A generated job as its owner runs it, while rows arrive: a backlog, and rows at a steady pace.
 
 Values are those of config/production.toml, but for what a case is about. A trigger's times are
-Spark's own. When a row is visible is told by the ledger: the micro-batch that has it, when that had
-ended, and how long its commit took.
+Spark's own. The ledger says which micro-batch has a row, and the minicluster's journal when the
+transactions that wrote into the output have committed: from then on a reader of the output sees it.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from bench.cases import Size
 from bench.processor import Tree, machine, one, reading
 from bench.starts import PACKAGE
 from minicluster import testing
+from minicluster.client import Entry
 from tests.support.examples import example
 from tests.support.project import ROOT, generate
 from ytstream.ledger import ledger_rows
@@ -40,6 +42,7 @@ TITLES: Mapping[str, str] = {
     LATENCY: "from a row's arrival until it is visible",
 }
 QUEUE, HOME = "//home/ytstream/bids", "//home/bench"
+_LEDGER, _OUTPUT = f"{HOME}/ledger", f"{HOME}/output"
 TABLETS = 4
 GUARANTEES = ("at_least_once", "transactional", "idempotent")
 RATES = (1, 100, 10_000)
@@ -94,8 +97,6 @@ def latency(size: Size, say: Say) -> dict[str, Any]:
             for rate in RATES:
                 first = arrived.count
                 arrived.run(rate, max(size.idle_seconds * 3, 1.0))
-                # The last commit's time is told by the batch after it.
-                arrived.run(100, 1.0)
                 job.wait_for(arrived.count)
                 seen = job.visible()
                 waits = [
@@ -216,18 +217,10 @@ class _Job:
             time.sleep(0.2)
 
     def visible(self) -> dict[Row, float]:
-        """Return when each row of a committed batch was visible, but for the last batch's."""
-        query = f'* from [{HOME}/ledger] where kind = "batch" order by number limit 100000'
+        """Return when a reader of the output sees each row of the micro-batches in the ledger."""
+        query = f'* from [{_LEDGER}] where kind = "batch" order by number limit 100000'
         batches = list(self.client.select_rows(query))
-        found: dict[Row, float] = {}
-        for done, after in pairwise(batches):
-            ended = ledger_rows.time_of(done["ended"]).timestamp()
-            times = ledger_rows.times_of(after)
-            seen = ended + (times.commit / 1000 if times is not None else 0.0)
-            for ranges in ledger_rows.ranges_of(done).values():
-                for tablet, (first, end) in ranges.items():
-                    found.update({(tablet, number): seen for number in range(first, end)})
-        return found
+        return visible(batches, self._cluster.client.journal(), _OUTPUT)
 
     def kill(self) -> None:
         if self._process is not None:
@@ -236,6 +229,37 @@ class _Job:
             except ProcessLookupError:
                 return
             self._process.wait()
+
+
+def visible(
+    batches: Sequence[Mapping[str, Any]], journal: Sequence[Entry], output: str
+) -> dict[Row, float]:
+    """Return when each row of the batches, the ledger's rows in their order, was in the output.
+
+    The rows of a batch are visible once all of its tasks have committed. They do so between its
+    begin and that of the next batch. A batch that has written nothing shows nothing.
+    """
+    commits = sorted(_commits(journal, output))
+    begins = [ledger_rows.time_of(batch["started"]).timestamp() for batch in batches]
+    found: dict[Row, float] = {}
+    for batch, begin, after in zip(batches, begins, [*begins[1:], math.inf], strict=True):
+        if not (ends := [end for asked, end in commits if begin <= asked < after]):
+            continue
+        for ranges in ledger_rows.ranges_of(batch).values():
+            for tablet, (first, end) in ranges.items():
+                found.update({(tablet, number): max(ends) for number in range(first, end)})
+    return found
+
+
+def _commits(journal: Sequence[Entry], path: str) -> Iterator[tuple[float, float]]:
+    """Yield when each commit of a transaction that wrote into a table was asked for, and over."""
+    writing = set[str]()
+    for entry in journal:
+        transaction = str(entry.args.get("transaction"))
+        if entry.method == "ModifyRows" and entry.args.get("path") == path:
+            writing.add(transaction)
+        elif entry.method == "CommitTransaction" and transaction in writing and not entry.error:
+            yield entry.time, entry.time + (entry.seconds or 0.0)
 
 
 @contextmanager

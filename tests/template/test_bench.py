@@ -18,6 +18,7 @@ from yt.wrapper import YtClient
 
 from bench import __main__ as command
 from bench import (
+    arrivals,
     figures,
     filled,
     jobs,
@@ -49,6 +50,7 @@ from bench.driver import batches
 from bench.processor import Readings, Stat, below, machine
 from bench.request_kinds import kinds
 from minicluster import testing
+from minicluster.client import Entry
 from minicluster.core import ids
 from minicluster.rows import wire
 from tests.support.project import ROOT
@@ -204,6 +206,30 @@ def test_requests_are_counted_by_who_answers_them() -> None:
         "master": {"CommitTransaction": 1, "GetNode": 1, "StartTransaction": 1},
         "tablets": {"CommitTransaction": 1, "StartTransaction": 1, "select_rows": 1},
     }
+
+
+def test_a_row_is_visible_when_its_batch_has_committed_into_the_output() -> None:
+    asked: list[tuple[float, float, str, dict[str, Any]]] = [
+        (10.1, 0.0, "ModifyRows", {"path": "//o", "transaction": "a"}),
+        (10.1, 0.0, "ModifyRows", {"path": "//o", "transaction": "b"}),
+        (10.2, 0.05, "CommitTransaction", {"transaction": "b"}),
+        (10.2, 0.1, "CommitTransaction", {"transaction": "a"}),
+        (10.4, 0.0, "ModifyRows", {"path": "//ledger", "transaction": "c"}),
+        (10.5, 0.3, "CommitTransaction", {"transaction": "c"}),
+        (21.0, 0.0, "ModifyRows", {"path": "//o", "transaction": "d"}),
+        (22.0, 0.5, "CommitTransaction", {"transaction": "d"}),
+    ]
+    journal = [
+        Entry(number, begin, "rpc", "p", method, given, None, None, None, seconds=seconds)
+        for number, (begin, seconds, method, given) in enumerate(asked)
+    ]
+    batches = [
+        {"started": begin * 1_000_000, "queues": [{"path": "//q", "rows": {"0": rows}}]}
+        for begin, rows in ((10, [0, 2]), (20, [2, 3]), (30, [3, 4]))
+    ]
+    assert arrivals.visible(batches, journal, "//o") == {
+        (0, 0): pytest.approx(10.3), (0, 1): pytest.approx(10.3), (0, 2): pytest.approx(22.5),
+    }  # fmt: skip
 
 
 def test_batches_are_those_with_rows() -> None:

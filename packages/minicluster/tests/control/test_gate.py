@@ -46,6 +46,16 @@ def call(method: str = "get", proxy: str = "http", label: str | None = None, **a
     return Call("http", proxy, method, args, label)
 
 
+def test_the_journal_says_how_long_a_request_took() -> None:
+    async def scenario(gate: Gate) -> None:
+        await gate.enter(one := call())
+        assert one.entry.get("seconds") is None
+        await gate.leave(one)
+        assert one.entry["seconds"] > 0
+
+    run(scenario)
+
+
 def test_skip_and_times() -> None:
     async def scenario(gate: Gate) -> None:
         rule = await gate.add(Rule("fail", "get", skip=1, times=2))

@@ -67,6 +67,8 @@ class Entry:
     """The action of the rule that hit the request."""
     held: bool | None = None
     """True while a rule holds the request, False once it was applied; None if none held it."""
+    seconds: float | None = None
+    """How long after `time` it was over; None until then."""
 
 
 class Client:

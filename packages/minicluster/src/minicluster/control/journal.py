@@ -68,8 +68,9 @@ class Journal:
             call.error = failure
             call.entry["error"] = {"code": failure.cause.code, "message": str(failure)}
         call.entry["fault"] = call.fault
+        call.entry["seconds"] = time.perf_counter() - call.started
         for listener in self.listeners:
-            listener(call, time.perf_counter() - call.started)
+            listener(call, call.entry["seconds"])
 
     def clear(self) -> None:
         self.entries.clear()
