@@ -36,17 +36,32 @@ def main(times: Path, package: str) -> None:
     began = time.time()
     import runpy
 
-    from pyspark import SparkContext
+    from ytstream import cli
 
+    command = cli._command
+
+    def imported(*words: Any) -> int:
+        """Go on with the command: its JVM has begun, and PySpark is imported."""
+        _time_parts(times)
+        _say(times, IMPORTS, began)
+        return command(*words)
+
+    vars(cli)["_command"] = imported
+    sys.argv = [package, "run"]
+    runpy.run_module(package, run_name="__main__", alter_sys=True)
+
+
+def _time_parts(times: Path) -> None:
     from ytstream.instance import lock
     from ytstream.query import batch, pipeline, supervisor
     from ytstream.recovery import start
+    from ytstream.spark import jvm_process
 
     def timed(owner: Any, name: str, part: str) -> None:
         setattr(owner, name, _timed(getattr(owner, name), times, part))
 
-    # Spark's own name for it; the session's time includes it.
-    timed(sys.modules[SparkContext.__module__], "launch_gateway", "jvm")
+    # The session's time includes it.
+    timed(jvm_process, "started", "jvm")
     timed(supervisor, "open_session", "session")
     timed(lock.InstanceLock, "acquire", "lock")
     for name in ("claim", "start"):
@@ -54,9 +69,6 @@ def main(times: Path, package: str) -> None:
     for name in ("flow_of", "start"):
         timed(pipeline, name, "plan")
     timed(batch.Batch, "__call__", "batch")
-    _say(times, IMPORTS, began)
-    sys.argv = [package, "run"]
-    runpy.run_module(package, run_name="__main__", alter_sys=True)
 
 
 def _timed(call: Callable[..., Any], times: Path, part: str) -> Callable[..., Any]:

@@ -94,9 +94,10 @@ print(sorted({{"pyspark", "spyt", "py4j"}} & sys.modules.keys()))
 
 def test_the_handlers_of_the_entry_end_the_process_in_one_line() -> None:
     code = """
-import os, signal
-from ytstream.entry import leave_on_signals
-leave_on_signals()
+import os, signal, subprocess
+from ytstream import entry
+entry.leave_on_signals()
+entry.CHILDREN.append(subprocess.Popen(["sleep", "600"]))
 os.kill(os.getpid(), signal.SIGTERM)
 """
     done = subprocess.run(
@@ -105,6 +106,7 @@ os.kill(os.getpid(), signal.SIGTERM)
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,  # a child that lives on keeps the pipes open
     )
     assert (done.returncode, done.stderr) == (143, "stopped before the start\n")
 

@@ -18,6 +18,7 @@ from yt.yson import YsonUint64
 
 from tests.support.examples import example
 from ytstream import Column, Hourly, days, newest
+from ytstream.connector.local_environment import QUICK
 from ytstream.job import REJECTED, Job, JobContext
 from ytstream.spark import session
 from ytstream_tools.commands import approve, preview
@@ -174,7 +175,6 @@ def test_a_person_who_waits_gets_a_jvm_that_is_soon_ready_and_starts_before_the_
         raise InterruptedError
 
     monkeypatch.setitem(sys.modules, "sample", Sample("sample"))
-    monkeypatch.setattr(session, "begin", lambda _, java: steps.append(("begun", java)))
     monkeypatch.setattr(session, "opened", opened)
     monkeypatch.setattr(computed_outputs, "unconnected", lambda _: None)
     monkeypatch.setattr(quick_session, "context_of", lambda _: None)
@@ -185,4 +185,5 @@ def test_a_person_who_waits_gets_a_jvm_that_is_soon_ready_and_starts_before_the_
     }
     with pytest.raises(InterruptedError):
         runs[command]()
-    assert steps == [("begun", session.QUICK), ("sample", "SAMPLE"), ("opened", session.QUICK)]
+    assert steps == [("sample", "SAMPLE"), ("opened", QUICK)]
+    assert (preview.COMMAND.early_jvm, approve.COMMAND.early_jvm) == (QUICK, QUICK)

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -52,6 +53,11 @@ def run(package: str, import_job: Callable[[], Job], words: Sequence[str] | None
         import_job = partial(_sound_or_outlined, import_job, package, command.name)
     if not command.starts_jvm:
         return _command(import_job, command, given)
+    if command.early_jvm and not getattr(given, "dry_run", False):
+        from .connector import early_jvm
+
+        with suppress(JobError):  # where it is needed, it is said
+            early_jvm.begin(load(given.config), command.early_jvm)
     # Before the job imports pyspark, whose types and readers SPYT extends (spyt/__init__.py).
     from .spark import jvm_process
 

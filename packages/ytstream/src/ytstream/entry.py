@@ -1,7 +1,16 @@
 """The first lines of a command: until its imports are over, a signal ends it in one line."""
 
+from __future__ import annotations
+
 import os
 import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
+
+CHILDREN: list[subprocess.Popen[bytes]] = []
+"""Processes that end at such a signal, too."""
 
 
 def leave_on_signals() -> None:
@@ -11,6 +20,8 @@ def leave_on_signals() -> None:
     """
 
     def leave(number: int, _frame: object) -> None:
+        for child in CHILDREN:
+            child.kill()
         os.write(2, b"stopped before the start\n")
         os._exit(128 + number)
 

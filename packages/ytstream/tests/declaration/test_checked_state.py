@@ -19,8 +19,8 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from minicluster.testing import Running
 from tests.support.examples import example
 from tests.support.helpers import StreamOf, die_between_the_logs, refusal, sampled
+from ytstream.connector import local_environment
 from ytstream.declaration.user_errors import BRING
-from ytstream.spark import session
 from ytstream.spark.node_packages import found, verify_packages
 from ytstream.spark.spark_errors import explained_spark
 from ytstream_tools.demo.job_sample import counted
@@ -289,4 +289,4 @@ def test_python_workers_find_the_modules_that_are_not_installed(
 ) -> None:
     installed = [f"{sys.prefix}/lib/site-packages", f"{sys.base_prefix}/lib/python"]
     monkeypatch.setattr(sys, "path", ["", "/job/src", *installed, "/job"])
-    assert session.folders_of_sources() == ["/job/src", "/job"]
+    assert local_environment.folders_of_sources() == ["/job/src", "/job"]

@@ -24,6 +24,8 @@ from tests.support.jvm import OPTIONS, submit_args
 from tests.support.verdict import EXACT
 from tests.support.waiting import eventually
 from ytstream.commands import run as run_command
+from ytstream.connector import local_environment
+from ytstream.connector.local_environment import QUICK
 from ytstream.errors import JobError
 from ytstream.instance import stop_request
 from ytstream.instance.lock import InstanceLock
@@ -55,7 +57,9 @@ def _environment(*folders: Path) -> dict[str, str]:
         "YT_SECURE_VAULT_YT_TOKEN": "of-the-vault",
         "SPARK_CONF_DIR": str(Path(spyt.origin).parent / "conf"),
         # SPYT's own writes a folder logs/ where it is started.
-        "LOG4J_CONFIGURATION_FILE": str(Path(session.__file__).with_name("log4j2.properties")),
+        "LOG4J_CONFIGURATION_FILE": str(
+            Path(local_environment.__file__).with_name("log4j2.properties")
+        ),
         "PYSPARK_PYTHON": sys.executable,
         "YTSTREAM_SUBMIT_ARGS": submit_args(),
         "PYTHONPATH": os.pathsep.join(map(str, folders)),
@@ -101,7 +105,7 @@ def test_a_spark_that_hangs_is_given_up_and_said(
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("java", [session.QUICK, spark_conf.COLLECTOR])
+@pytest.mark.parametrize("java", [QUICK, spark_conf.COLLECTOR])
 @pytest.mark.parametrize("is_own", [True, False], ids=["own", "of spark-submit"])
 def test_a_person_who_waits_does_not_wait_for_the_end(
     monkeypatch: pytest.MonkeyPatch, java: str, is_own: bool
@@ -113,7 +117,7 @@ def test_a_person_who_waits_does_not_wait_for_the_end(
     monkeypatch.setattr(session, "open_session", lambda context, java: closing)
     with session.opened(unconnected("transactional"), java):
         pass
-    is_left = java == session.QUICK and is_own
+    is_left = java == QUICK and is_own
     assert closing.is_closed == (not is_left)
     assert (gc.get_freeze_count() > 0) == is_left
     gc.unfreeze()
@@ -122,16 +126,16 @@ def test_a_person_who_waits_does_not_wait_for_the_end(
     jvm.kill()
 
 
-@pytest.mark.parametrize("java", [session.QUICK, spark_conf.COLLECTOR])
+@pytest.mark.parametrize("java", [QUICK, spark_conf.COLLECTOR])
 def test_the_jvm_that_prints_the_command_is_quick_too(
     monkeypatch: pytest.MonkeyPatch, java: str
 ) -> None:
     """It needs SPYT's agent, which SPYT gives it only if the variable is not set."""
     own = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
     monkeypatch.setattr(os, "environ", own)
-    session._prepare_local_environment(unconnected("transactional").settings, java)
+    local_environment.prepare(unconnected("transactional").settings, java)
     given = own.get("SPARK_LAUNCHER_OPTS", "")
-    assert session.QUICK in given
+    assert QUICK in given
     agents = [word.removeprefix("-javaagent:") for word in given.split() if "spyt-patch" in word]
     assert [Path(agent).is_file() for agent in agents] == [True]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import subprocess
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +23,7 @@ from tests.support.helpers import (
     unconnected,
 )
 from ytstream import JobError, RestartableError
+from ytstream.connector import early_jvm
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.guarantees.transactional import FENCE, FENCED
 from ytstream.spark import jvm_process, session
@@ -135,26 +137,22 @@ def test_a_command_names_the_jvm_that_ended_under_it(monkeypatch: pytest.MonkeyP
         refuse()
 
 
-def test_a_jvm_that_began_to_start_and_failed_is_explained_once(
+def test_a_jvm_that_has_begun_and_failed_is_explained_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A trace of the thread would be printed above the one line of the error."""
-    tried, traces = threading.Event(), list[object]()
+    """PySpark tries again: it says why."""
 
-    def fail() -> None:
-        tried.set()
+    def fail(gateway: object) -> None:
+        assert gateway is None
         raise PySparkRuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited")
 
+    begun = early_jvm.Begun(subprocess.Popen(["false"]), TemporaryDirectory())
+    monkeypatch.setattr(early_jvm, "_BEGUN", [begun])
+    monkeypatch.setattr(SparkContext, "_gateway", None)
     monkeypatch.setattr(SparkContext, "_ensure_initialized", fail)
-    monkeypatch.setattr(threading, "excepthook", traces.append)
-    before = {*threading.enumerate()}
-    jvm_process.begin()
-    assert tried.wait(60)
-    for thread in {*threading.enumerate()} - before:
-        thread.join(60)
-    assert traces == []
     with fails_with(ErrorCode.JVM_ENDED):
         jvm_process.started()
+    assert not early_jvm.has_begun()
 
 
 def test_a_session_that_does_not_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

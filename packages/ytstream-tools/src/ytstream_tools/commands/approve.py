@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ytstream.commands.command import Command
+from ytstream.connector.local_environment import QUICK
 from ytstream.declaration import user_errors
 from ytstream.job import Job
 from ytstream.settings.job_settings import Settings
@@ -11,7 +12,6 @@ from ytstream.settings.job_settings import Settings
 def _offline(job: Job, settings: Settings, _: Path) -> int:
     from ytstream.spark import session
 
-    session.begin(settings, session.QUICK)
     with user_errors.user_code("sample/ cannot be imported"):
         from sample import SAMPLE
 
@@ -19,7 +19,7 @@ def _offline(job: Job, settings: Settings, _: Path) -> int:
     from ..testing.computed_outputs import unconnected
 
     context = unconnected(job)
-    with session.opened(context, session.QUICK) as spark:
+    with session.opened(context, QUICK) as spark:
         print(*approved_outputs.approve(spark, context, SAMPLE), sep="\n")
     print("`git diff sample/expected` shows what has changed; `make test` compares from now on")
     return 0
@@ -30,4 +30,5 @@ COMMAND = Command(
     help="Write the outputs of the sample rows to sample/expected/, for `make test`.",
     offline=_offline,
     starts_jvm=True,
+    early_jvm=QUICK,
 )

@@ -4,6 +4,7 @@ import argparse
 from contextlib import nullcontext, suppress
 
 from ytstream.commands.command import Command, positive
+from ytstream.connector.local_environment import QUICK
 from ytstream.declaration import user_errors
 from ytstream.job import JobContext
 
@@ -13,7 +14,6 @@ from ..repository import root_of
 def _without_cluster(context: JobContext, given: argparse.Namespace) -> int:
     from ytstream.spark import session
 
-    session.begin(context.settings, session.QUICK)
     with user_errors.user_code("sample/ cannot be imported"):
         from sample import SAMPLE
 
@@ -25,7 +25,7 @@ def _without_cluster(context: JobContext, given: argparse.Namespace) -> int:
     # Ctrl-C is how a person ends the watching.
     until_interrupted = suppress(KeyboardInterrupt) if given.watch else nullcontext()
     context = quick_session.context_of(job)
-    with until_interrupted, session.opened(context, session.QUICK) as spark:
+    with until_interrupted, session.opened(context, QUICK) as spark:
         quick_session.configure(spark)
         if given.watch:
             live_preview.watch(spark, root_of(job.package), job.package, console, given.rows)
@@ -46,4 +46,5 @@ COMMAND = Command(
     names_cluster=lambda _: False,
     arguments=_arguments,
     starts_jvm=True,
+    early_jvm=QUICK,
 )

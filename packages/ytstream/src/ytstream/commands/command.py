@@ -52,6 +52,8 @@ class Command:
     tables: RequiredTables = RequiredTables.DECLARED
     starts_jvm: bool = False
     """Whether the command starts a JVM."""
+    early_jvm: str = ""
+    """Options of a JVM that starts while Python imports PySpark; empty: none does."""
     needs_stopped_job: bool = False
     """Whether another instance of the job may not run at the same time."""
     changes: str = ""

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from ..instance.lock import alone
 from ..job import JobContext
 from ..recovery import start
+from ..settings.spark_conf import COLLECTOR
 from .command import Command
 
 
@@ -39,6 +40,7 @@ COMMAND = Command(
     run=_run,
     before=_before,
     starts_jvm=True,
+    early_jvm=COLLECTOR,
     needs_stopped_job=True,
     changes="outputs, ledger, consumer and checkpoint",
 )

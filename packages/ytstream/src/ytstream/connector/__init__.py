@@ -1,9 +1,11 @@
 """What this runtime takes from inside Spark and SPYT: the one place to read when they change.
 
     choose_connector     our own reader and writer (``jvm/``), or SPYT's
+    early_jvm            a JVM that starts while Python imports PySpark
     compile_java         compiles ``jvm/`` where it runs
     json_of              an `any` column as JSON text
     java, java_home      the session's JVM, and the Java of this machine
+    local_environment    environment and options of a JVM on this machine
     key_lookup           columns of a table looked up by its key, an operator of our own
     python_functions     Python functions in a plan: no value is rounded or lost
     pyspark_internals    frames, sessions and queries: what PySpark keeps to itself

@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 
+from ..connector import early_jvm
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 
@@ -104,23 +105,14 @@ def _wait_for_end(process: "subprocess.Popen[bytes]") -> None:
         process.kill()
 
 
-def begin() -> None:
-    """Start the JVM in a thread. started() waits for it, since PySpark holds a lock meanwhile.
-
-    If it does not start, started() tries again, and says why.
-    """
-
-    def start() -> None:
-        with suppress(Exception):
-            SparkContext._ensure_initialized()
-
-    threading.Thread(target=start, name="starting Spark's JVM", daemon=True).start()
-
-
 def started() -> Any:
-    """Start the JVM with no Spark in it, if none runs, and return it. Raises JobError."""
+    """Start the JVM with no Spark in it, if none runs, and return it. Raises JobError.
+
+    If one that has begun does not start, PySpark tries again, and this says why.
+    """
     with explained_jvm():
-        SparkContext._ensure_initialized()
+        begun = None if SparkContext._gateway else early_jvm.gateway()
+        SparkContext._ensure_initialized(gateway=begun)
     return SparkContext._jvm
 
 

@@ -3,20 +3,19 @@
 import logging
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from ..connector import early_jvm, local_environment
 from ..connector.java_home import require_java
+from ..connector.local_environment import QUICK, ZONE
 from ..connector.python_functions import make_safe
 from ..connector.spyt import is_patched
 from ..connector.tablet_transactions import Tablets
@@ -24,9 +23,7 @@ from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..job import JobContext
 from ..log import warn
-from ..settings import environment, os_user, spark_conf
-from ..settings.job_settings import Settings, token
-from ..settings.plain_path import plain
+from ..settings import os_user, spark_conf
 from ..version import __version__, version_of
 from . import jvm_process
 from .jvm_process import ended_by_interrupt, explained_jvm, within
@@ -35,18 +32,6 @@ from .spark_errors import cause, explained_spark
 
 CLOSE_SECONDS = 30.0
 """How long Spark may take to close."""
-ZONE = "UTC"
-"""The zone of the session and of Python (job_rules.toml): results do not depend on the machine's.
-"""
-QUICK = (
-    "-XX:TieredStopAtLevel=1 -XX:-UseParallelGC -XX:+UseSerialGC "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
-"""For a JVM that computes a few rows for somebody who waits: it has no use for its second compiler,
-for a collector with threads of its own, or for verifying the classes of released jars."""
-METASPACE = "-XX:MetaspaceSize=256m"
-"""Spark's classes fill 150 MiB. Java's own first limit is 21 MiB, and at each limit up to there it
-collects all of its memory: four times until the first batch has ended. Nothing is reserved."""
 STARTING = f"ytstream {__version__}: starting Spark with SPYT (10 to 20 s)"
 
 
@@ -67,9 +52,9 @@ def open_session(
     make_safe(version_of("pyspark"))
     # Set by spark-submit, which has started a JVM already.
     local = "PYSPARK_GATEWAY_PORT" not in os.environ
-    if local:
+    if local and not early_jvm.has_begun():
         require_java()
-        _prepare_local_environment(context.settings, java)
+        local_environment.prepare(context.settings, java)
     # It logs the whole trace of a batch that fails; the supervisor says why in one line.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.appName(context.job.name)
@@ -91,16 +76,6 @@ def open_session(
     verify_session(spark, wanted)
     verify_packages(spark, context.job.kind.packages)
     return spark
-
-
-def begin(settings: Settings, java: str) -> None:
-    """Start the JVM, and leave the waiting to open_session(): the caller has imports to do.
-
-    Raises JobError without Java.
-    """
-    require_java()
-    _prepare_local_environment(settings, java)
-    jvm_process.begin()
 
 
 @contextmanager
@@ -139,7 +114,7 @@ def open_tablets(context: JobContext) -> Tablets:
     Raises JobError without Java.
     """
     require_java()
-    _prepare_local_environment(context.settings)
+    local_environment.prepare(context.settings)
     return Tablets(jvm_process.started(), context.settings)
 
 
@@ -198,54 +173,3 @@ def _prepared_jvm() -> Any:
 def _version(text: str) -> tuple[int, int]:
     numbers = re.findall(r"\d+", text)
     return int(numbers[0]), int(numbers[1])
-
-
-def folders_of_sources() -> list[str]:
-    """Return where this process finds modules that are not installed: its Python workers must too.
-
-    pytest, for instance, is told so in a file, and a worker is another process.
-    """
-    installed = (sys.prefix, sys.base_prefix)
-    return [
-        path for path in sys.path if path and not any(map(Path(path).is_relative_to, installed))
-    ]
-
-
-def _prepare_local_environment(settings: Settings, java: str = spark_conf.COLLECTOR) -> None:
-    """Set the variables that the JVM's start script reads."""
-    spyt, pyspark = find_spec("spyt"), find_spec("pyspark")
-    if not (spyt and spyt.origin and pyspark and pyspark.origin):
-        raise JobError(
-            "pyspark and ytsaurus-spyt are not installed here",
-            "run `make setup`",
-            code=ErrorCode.NOT_INSTALLED,
-        )
-    given = token(settings)
-    ours = {
-        # Brings SPYT's jars, its Java agent and its file systems (spark-env.sh,
-        # spark-defaults.conf).
-        "SPARK_CONF_DIR": str(plain(Path(spyt.origin).parent) / "conf"),
-        "SPARK_HOME": str(plain(Path(pyspark.origin).parent)),
-        "PYSPARK_PYTHON": sys.executable,
-        "TZ": ZONE,
-        "PYTHONPATH": os.pathsep.join(folders_of_sources()),
-        # Not as a conf: PySpark would put it on the JVM's command line, which every user can read.
-        # Under both names: SPYT prefers the second (YtClientConfiguration), ytsaurus-client the
-        # first.
-        "YT_TOKEN": given,
-        "YT_SECURE_VAULT_YT_TOKEN": given,
-    }
-    # spark-class starts a JVM that prints the command of the other one. SPYT's spark-env.sh gives
-    # it the agent, unless the variable is set.
-    agents = Path(spyt.origin).parent.glob("jars/common/*spyt-patch-agent*.jar")
-    launcher = " ".join((*(f"-javaagent:{plain(agent)}" for agent in agents), QUICK))
-    ours["SPARK_LAUNCHER_OPTS"] = launcher
-    if name := os_user.missing_name():
-        ours["SPARK_USER"] = name
-        java = f"{java} {os_user.java_options(name)}"
-    local = f"--driver-java-options '{java} {METASPACE}' --master local[2] pyspark-shell"
-    environment.prepare_spark(os.environ, ours, local)
-    # SPYT's own warns of the machine's name and native libraries, and writes a folder logs/. In the
-    # archive of a cluster this is not a file, which log4j would call an error.
-    if (quiet := Path(__file__).with_name("log4j2.properties")).is_file():
-        os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(plain(quiet.parent) / quiet.name))
