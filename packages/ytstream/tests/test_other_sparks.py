@@ -67,7 +67,7 @@ MORE = (
     "ytstream/tests/rejected/test_limit.py::test_late_rows_are_in_the_ledger_and_end_the_job[at_least_once-deduplicate]",
     "ytstream/tests/query/test_idle_signal.py::test_a_start_that_finds_nothing_says_so_once",
     "ytstream/tests/connector/test_spyt_source.py",
-    "ytstream/tests/spark/test_state_in_rocksdb.py::test_the_ledger_counts_the_keys_of_a_deduplication_as_spark_does",
+    "ytstream/tests/spark/test_state_in_rocksdb.py::test_the_ledger_counts_the_keys_of_a_state_as_spark_does",
 )
 """A kill and a late commit with state, a queue that comes to a state, an older driver, a checkpoint
 on the disk, a maintenance, a long batch, a Spark that hangs."""

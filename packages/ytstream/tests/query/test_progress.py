@@ -241,3 +241,20 @@ def test_a_large_state_is_said_once_for_each_doubling(caplog: pytest.LogCaptureF
     grown = [line.partition("grown to ")[2].partition(" rows")[0] for line in caplog.messages]
     assert grown == ["101", "305"]
     assert {record.levelname for record in caplog.records} == {"WARNING"}
+
+
+@pytest.mark.parametrize(("names", "keys"), [(["stateStoreSave"], 7), (["dedupe"], 0)])
+def test_the_keys_of_a_state_are_those_of_the_ledger_where_spark_counts_none(
+    names: Sequence[str], keys: int
+) -> None:
+    query, _ = _query(_progress(0, [_operator(name, 0) for name in names], addBatch=1))
+    report = _report(0, {A: {0: (0, 5)}}, {"output": 4})
+    report = replace(report, head=replace(report.head, state_rows=7))
+    found = list[int]()
+
+    def noted(rows: int) -> Iterable[str]:
+        found.append(rows)
+        return ()
+
+    ProgressMonitor(query, 3, 100, _outcomes({0: report}), warnings=noted).report()
+    assert found == [keys]

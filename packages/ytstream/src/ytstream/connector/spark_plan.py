@@ -18,6 +18,8 @@ _INTEGERS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 """Spark's integers, and their bits."""
 _WATERMARK = "spark.watermarkDelayMs"
 """In the metadata of such columns (Spark, EventTimeWatermark.delayKey)."""
+_SESSION = "spark.sessionWindow"
+"""Likewise (Spark, SessionWindow.marker)."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Expression:
     def has_watermark(self) -> bool:
         """Whether it is a column of the event time that a watermark is of, or of its window."""
         return self.column is not None and bool(self.jvm.metadata().contains(_WATERMARK))
+
+    @property
+    def is_session(self) -> bool:
+        """Whether it is a column of session_window()."""
+        return self.column is not None and bool(self.jvm.metadata().contains(_SESSION))
 
     @property
     def type(self) -> DataType:
@@ -208,18 +215,17 @@ def analysed_by(execution: Any) -> Node:
     return Node(execution.analyzed())
 
 
-def metric(execution: Any, name: str) -> int:
-    """Return the sum of a metric over the operators of a plan that was executed; 0 without any."""
-    return metrics(execution, (name,))[name]
-
-
 def metrics(execution: Any, names: Collection[str]) -> dict[str, int]:
-    """Return the sums of metrics over the operators of a plan that was executed; 0 without any."""
+    """Return the sums of metrics over the operators of a plan that was executed; 0 without any.
+
+    In front of a metric may be the operator that it is of, and a dot.
+    """
     sums = dict.fromkeys(names, 0)
     for node in Node(execution.executedPlan()).walk():
         known = node.jvm.metrics()
         for name in names:
-            if (value := known.get(name)).isDefined():
+            operator, _, of_it = name.rpartition(".")
+            if operator in ("", node.name) and (value := known.get(of_it)).isDefined():
                 sums[name] += int(value.get().value())
     return sums
 

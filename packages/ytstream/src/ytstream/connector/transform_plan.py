@@ -49,10 +49,25 @@ def stateful_operator(rows: DataFrame) -> str | None:
     return "Join of streams" if found == "Join" else found
 
 
-def deduplications(rows: DataFrame) -> int:
-    """Return how many deduplications of a stream a plan has; 0 where it has other state, too."""
-    stateful = [node.name for node in analysed(rows).walk() if _is_stateful(node)]
-    return len(stateful) if {*stateful} <= {*_DEDUPLICATIONS} else 0
+def countable_states(rows: DataFrame) -> int:
+    """Return how many operators with state a plan has; 0 where the rows of one cannot be counted.
+
+    All of one kind, by what Spark counts anyway: see state_metrics.rows_after().
+    """
+    stateful = [node for node in analysed(rows).walk() if _is_stateful(node)]
+    is_one_kind = len({node.name == "Aggregate" for node in stateful}) == 1
+    return len(stateful) if is_one_kind and all(map(_is_countable, stateful)) else 0
+
+
+def _is_countable(node: Node) -> bool:
+    """Return whether it is a deduplication, or an aggregation that looks up each key first.
+
+    One without a key does not, nor does one by session_window() (Spark, StateStoreRestoreExec and
+    SessionWindowStateStoreRestoreExec).
+    """
+    if node.name != "Aggregate":
+        return node.name in _DEDUPLICATIONS
+    return bool(node.groups) and not any(group.is_session for group in node.groups)
 
 
 def _is_stateful(node: Node) -> bool:

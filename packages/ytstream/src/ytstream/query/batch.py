@@ -25,12 +25,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from yt.common import YtError
 
 from ..cluster.client import cluster_name, explanation, first_line
+from ..connector.batch_counts import metrics
 from ..connector.callback import Callback
 from ..connector.choose_connector import seconds_written, set_pace, skip_pauses
 from ..connector.key_lookup import looked_up_in
 from ..connector.pyspark_internals import commit_milliseconds, of_execution
 from ..connector.spark_batch import planned_by
-from ..connector.spark_plan import metrics
 from ..connector.spyt import opened_transaction
 from ..connector.tablet_transactions import Tablets, Transaction
 from ..errors import JobError, OutageError, RestartableError
@@ -153,7 +153,7 @@ class Batch:
     is_own: bool = False
     """Whether it runs on our own connector: then a backlog is read without pauses, and the writes
     are timed."""
-    deduplications: int = 0
+    counted_states: int = 0
     """How many operators with state it has, if the ledger counts their rows and not Spark."""
     stop: StopSignal = field(default_factory=StopSignal)
     """Hears whether `stop` asks this process to end."""
@@ -502,12 +502,12 @@ class Batch:
 
     def _state(self, batch: MicroBatch, verified: VerifiedBatch) -> tuple[int | None, StoreFigures]:
         """Return the rows of the state after a batch that was executed, and what its store took."""
-        found = metrics(batch.plan, state_metrics.METRICS)
+        found = metrics(batch.plan, state_metrics.METRICS, self.tablets.java)
         spent = sum(found[name] for name in state_metrics.TIMES)
         store = StoreFigures(found[state_metrics.MEMORY], found[state_metrics.FILES], spent)
-        if not self.deduplications:
+        if not self.counted_states:
             return found[state_metrics.ROWS], store
-        stores = self.deduplications * self.context.job.shuffle_partitions
+        stores = self.counted_states * self.context.job.shuffle_partitions
         return state_metrics.rows_after(verified.head.state_rows, found, stores), store
 
     def _remove_former(self, batch: MicroBatch, planned: Ranges, transaction: Transaction) -> None:

@@ -16,7 +16,7 @@ from ..connector.late_droppers import is_untraceable_at
 from ..connector.pyspark_internals import start_unverified, verify_stream
 from ..connector.spark_plan import analysed
 from ..connector.tablet_transactions import Tablets
-from ..connector.transform_plan import deduplications, sources, stateful_operator
+from ..connector.transform_plan import countable_states, sources, stateful_operator
 from ..declaration.checked_state import is_checked
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
@@ -253,7 +253,7 @@ def start(
         refused=refused,
         pace=pace,
         is_own=in_use(flow.rows.sparkSession, settings).is_own,
-        deduplications=counted,
+        counted_states=counted,
         stop=stop or StopSignal(),
         references=flow.references,
         archives=_archives(context, tablets, epoch, lock),
@@ -282,11 +282,11 @@ def start(
 def _counted_by_ledger(flow: Flow, context: JobContext) -> int:
     """Return how many operators with state the ledger counts the rows of; 0: Spark counts them.
 
-    The ledger does for deduplications alone, from the number on that it has. Spark counts where it
+    The ledger does from the number on that it has, where all of them can be. Spark counts where it
     has none, so the next start knows it.
     """
     spark, settings = flow.rows.sparkSession, context.settings
-    found = deduplications(flow.rows) if settings.state_store != MEMORY else 0
+    found = countable_states(flow.rows) if settings.state_store != MEMORY else 0
     if found:
         head = positions.read_head(settings.ledger, context.client.select_rows)
         found = found if head is not None and head.state_rows is not None else 0

@@ -69,8 +69,8 @@ class ProgressMonitor:
                     warn(f"{name}: {_WITHOUT_TIME}")
             for line in _observed(facts):
                 say(f"{name}: {line}")
-            warnings = self.warnings(keys_of(facts) or 0)
             rows = report.head.state_rows if report is not None else None
+            warnings = self.warnings(keys_of(facts, rows) or 0)
             for line in (*remarks(facts, rows, self.large_state_bytes, self.said), *warnings):
                 warn(f"{name}: {line}")
         return self._reported != before

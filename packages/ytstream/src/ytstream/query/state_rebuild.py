@@ -22,7 +22,7 @@ from ..connector.java import jvm_of
 from ..connector.pyspark_internals import start_unverified
 from ..connector.spark_batch import planned_by
 from ..connector.tablet_transactions import Tablets
-from ..connector.transform_plan import deduplications
+from ..connector.transform_plan import countable_states
 from ..errors import JobError
 from ..errors.error_codes import ErrorCode
 from ..instance import stop_request
@@ -174,7 +174,7 @@ def rebuild(context: JobContext, spark: SparkSession, tablets: Tablets) -> Itera
         flow = flow_of(spark, context, references=references)
         execution = _Execution(context, row, flow, spark)
         _plan_batch(context, source, work, execution.number)
-        if deduplications(flow.rows):
+        if countable_states(flow.rows):
             _forget_count(context, tablets)
         with begun_at(_offsets(context, work, execution), tablets.java):
             execution.run(work)

@@ -17,11 +17,12 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ..connector.batch_counts import metric
 from ..connector.carried_rows import carried, may_multiply
 from ..connector.java import Java
 from ..connector.late_droppers import Dropper, droppers
 from ..connector.pyspark_internals import free
-from ..connector.spark_plan import analysed_by, execution_of, late_watermark, metric
+from ..connector.spark_plan import analysed_by, execution_of, late_watermark
 from ..connector.tablet_transactions import Tablets
 from ..errors import RestartableError
 from ..errors.error_codes import ErrorCode
@@ -79,7 +80,7 @@ class LateRowsReader:
 
         Raises RestartableError when the second reading gives other rows.
         """
-        dropped = metric(execution, DROPPED)
+        dropped = metric(execution, DROPPED, self.tablets.java)
         watermark = late_watermark(execution, DROPPED) if dropped else None
         if watermark is None:
             return None

@@ -15,9 +15,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ..connector.batch_counts import metric
 from ..connector.java import Java
 from ..connector.spark_batch import of_no_stream
-from ..connector.spark_plan import Node, analysed_by, late_watermark, metric
+from ..connector.spark_plan import Node, analysed_by, late_watermark
 
 DROPPED = "numRowsDroppedByWatermark"
 """Of each operator with state (Spark, StateStoreWriter)."""
@@ -41,7 +42,7 @@ def late_rows(rows: DataFrame, execution: Any, java: Java) -> LateRows:
     rows cannot be read again: above an operator that Spark runs only in a stream, and with a CTE,
     whose plan stands elsewhere.
     """
-    dropped = metric(execution, DROPPED)
+    dropped = metric(execution, DROPPED, java)
     watermark = late_watermark(execution, DROPPED) if dropped else None
     plan = analysed_by(execution)
     if watermark is None or any(node.name == "CTERelationRef" for node in plan.walk()):

@@ -15,9 +15,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ..connector.batch_counts import oldest_event_time
 from ..connector.java import Java
 from ..connector.spark_batch import of_no_stream
-from ..connector.spark_plan import Node, analysed_by, oldest_event_time
+from ..connector.spark_plan import Node, analysed_by
 from .late_rows import groupings, watermarks
 
 
@@ -36,7 +37,7 @@ def rows_without_time(rows: DataFrame, execution: Any, java: Java) -> RowsWithou
     Spark takes null for 1970 there (EventTimeWatermarkExec). So only a batch with so old a time is
     read once more. None are counted in a plan that cannot be read again, see late_rows().
     """
-    oldest = oldest_event_time(execution)
+    oldest = oldest_event_time(execution, java)
     if oldest is None or oldest > 0:
         return RowsWithoutTime()
     plan = analysed_by(execution)

@@ -1,9 +1,9 @@
 """What Spark's state store says of a state: how many rows it has, and whether it is large.
 
 To know how many rows RocksDB holds, Spark looks each row up that it writes
-(``trackTotalNumberOfRows``). A deduplication writes a row only if its key is not there, and tells
-how many it has written and removed. So the ledger counts its rows, and Spark does not: see
-``rows_after``.
+(``trackTotalNumberOfRows``). A deduplication writes a row only if its key is not there, and an
+aggregation looks each key up before, and both tell how many rows they have written and removed. So
+the ledger counts their rows, and Spark does not: see ``rows_after``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,27 +24,37 @@ MEMORY = "stateMemory"
 TIMES: Sequence[str] = ("allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs")
 FILES = "rocksdbSstFileSize"
 """The bytes of the files of RocksDB: a metric of its own (Spark, RocksDBStateStoreProvider)."""
-METRICS: Sequence[str] = (ROWS, UPDATED, REMOVED, STORES, MEMORY, FILES, *TIMES)
+LOOKED_UP = "StateStoreRestoreExec.numOutputRows"
+"""What an aggregation gives that looks its rows up: each row, and what the state has of its key."""
+SAVED = ("StateStoreSaveExec.numUpdatedStateRows", "StateStoreSaveExec.numRowsDroppedByWatermark")
+"""What becomes of these rows: they are written, or late. The state has no key of late rows."""
+METRICS: Sequence[str] = (ROWS, UPDATED, REMOVED, LOOKED_UP, *SAVED, STORES, MEMORY, FILES, *TIMES)
 _IDS = "dedupe"
 """Operators whose state is ids that came by, and no rows to come (Spark, statefulOperators)."""
 
 
-def keys_of(progress: Mapping[str, Any]) -> int | None:
-    """Return how many keys of the state may still get rows; None for a job without state."""
+def keys_of(progress: Mapping[str, Any], rows: int | None) -> int | None:
+    """Return how many keys of the state may still get rows; None for a job without state.
+
+    ``rows`` are those of the state by the ledger; None: as Spark counts them.
+    """
     operators = progress.get("stateOperators", ())
-    rows = (o["numRowsTotal"] for o in operators if _IDS not in o.get("operatorName", ""))
-    return sum(rows) if operators else None
+    grouping = [one for one in operators if _IDS not in one.get("operatorName", "")]
+    if rows is not None and len(grouping) == len(operators) > 0:
+        return rows
+    return sum(one["numRowsTotal"] for one in grouping) if operators else None
 
 
 def rows_after(before: int | None, found: Mapping[str, int], stores: int) -> int | None:
-    """Return the rows of the state of deduplications alone after a batch, by those before it.
+    """Return the rows of a state after a batch, by those before it.
 
-    ``found`` has METRICS. None: not known, since a task of the ``stores`` was counted twice, as
-    where it was repeated for another task.
+    Not all that an aggregation has written is new. ``found`` has METRICS. None: not known, since a
+    task of the ``stores`` was counted twice, as where it was repeated for another task.
     """
     if before is None or found[STORES] != stores:
         return None
-    return before + found[UPDATED] - found[REMOVED]
+    known = found[LOOKED_UP] - sum(found[name] for name in SAVED)
+    return before + found[UPDATED] - known - found[REMOVED]
 
 
 def remarks(
