@@ -18,6 +18,7 @@ from ..settings.job_settings import OWN, SPYT, Settings
 from .compile_java import (
     BACKLOG_CLOCK,
     DRIVER_FILES,
+    EXPIRY,
     OBSERVED,
     OUTPUT,
     PACE,
@@ -116,6 +117,15 @@ def observe_in_code(spark: SparkSession, ours: str, rejected: str) -> None:
     """
     session = spark._jsparkSession.experimental()
     Java(jvm_of(spark))[f"{OBSERVED}.install"](session, ours, rejected)
+
+
+def remove_expired_later(spark: SparkSession) -> None:
+    """Let queries that start from now on go through the state of a deduplication less often.
+
+    Their rows stay the same: see ExpiringStore.java. The session must be able to use the classes.
+    """
+    session = spark._jsparkSession
+    Java(jvm_of(spark))[f"{EXPIRY}.install"](session, session.extensions())
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..cluster.timestamps import SECONDS_BIT
-from ..connector.choose_connector import in_use, observe_in_code
+from ..connector.choose_connector import in_use, observe_in_code, remove_expired_later
 from ..connector.spyt import POSITION
 from ..connector.transform_plan import observed_name
 from ..errors import JobError
@@ -33,6 +33,7 @@ def events(spark: SparkSession, context: JobContext) -> DataFrame:
     queues = context.settings.queues
     if in_use(spark, context.settings).is_own:
         observe_in_code(spark, observed_name(""), REJECTED)
+        remove_expired_later(spark)
     if len(queues) == 1:
         return _queue(spark, context, queues[0])
     sources = [
