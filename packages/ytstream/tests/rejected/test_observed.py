@@ -41,6 +41,10 @@ def _stages(stream: Stream, rows: int) -> list[tuple[str, bool]]:
         while not any(progress.numInputRows for progress in query.recentProgress):
             assert query.isActive, query.exception()
         plan = Node(query._jsq.streamingQuery().lastExecution().executedPlan())
+    # Each batch would optimize and print what makes the JSON of a row.
+    seen = [str(node.jvm.simpleString(100)) for node in plan.walk() if node.name == "ObservedExec"]
+    (lines,) = (text for text in seen if "lines" in text.lower())
+    assert "json" not in lines.lower(), lines
     return [*_observing(plan, False)]
 
 

@@ -191,6 +191,7 @@ public final class Output implements Serializable {
       flight.room(request.bytes.length);
       flight.add(batch.modifyRows(request), request.bytes.length);
     }
+    if (rejected != null) rejected.flush();
     flight.land();
   }
 

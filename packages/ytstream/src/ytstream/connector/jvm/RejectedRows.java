@@ -85,11 +85,15 @@ public final class RejectedRows implements Serializable {
     OF_TASK.set(this);
   }
 
-  /** Send what is left, and wait until all rows are there. */
+  /** Send what is left once there are no more rows, and do not wait: requests of the output are under way, too. */
+  void flush() throws Exception {
+    if (encoder != null && encoder.rows() > 0) send();
+  }
+
+  /** Wait until all rows are there. */
   void finish() throws Exception {
-    if (encoder == null) return;
-    if (encoder.rows() > 0) send();
-    flight.land();
+    flush();
+    if (flight != null) flight.land();
   }
 
   /** Take no lines of this thread any more, whatever has happened. */
