@@ -35,7 +35,18 @@ from bench import (
     starts,
     stored,
 )
-from bench.cases import CASES, CURVES, EIGHT, FULL, STARTS, TINY, TOGETHER, Case, Size
+from bench.cases import (
+    CASES,
+    CURVES,
+    EIGHT,
+    FULL,
+    OF_CURVES,
+    STARTS,
+    TINY,
+    TOGETHER,
+    Case,
+    Size,
+)
 
 ALONE: dict[str, Callable[[], Iterable[Table]]] = {
     "generation": generation.tables,
@@ -63,6 +74,9 @@ class Bench:
             yield from ALONE[name]()
         elif name in CURVES:
             yield from screen.of_curve(name, [self._case(case) for case in CURVES[name][1]])
+        elif name in OF_CURVES:
+            curve, case = OF_CURVES[name]
+            yield from screen.of_curve(curve, [self._case(case)])
         elif name in STARTS:
             yield from screen.of_starts(self._starts(name))
         elif name in ARRIVALS:
@@ -112,7 +126,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--again", action="store_true", help="measure what is stored as well")
     parser.add_argument("--tiny", action="store_true", help="few rows: to see that all works")
     given = parser.parse_args(words)
-    known = [*CASES, *STARTS, *ARRIVALS, *CURVES, *ALONE, PAGE]
+    known = [*CASES, *STARTS, *ARRIVALS, *CURVES, *OF_CURVES, *ALONE, PAGE]
     if unknown := [name for name in given.names if name not in known]:
         print(f"no benchmark {unknown[0]}; there are: {', '.join(known)}", file=sys.stderr)
         return 2

@@ -35,8 +35,8 @@ EXTRAS: Mapping[str, str] = {
 }
 _SLOW_KINDS = {"sessions": 5}
 """A batch of this kind takes many times as long: fewer rows show as much."""
-_MOST_KEYS_OF_A_ROW = 20
-"""So a batch that fills a state brings no more than a million keys."""
+_MOST_KEYS_OF_A_BATCH = 1_000_000
+"""While a state is filled."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ class Case:
 
     def keys_of_a_row(self, size: Size) -> int:
         """Return how many keys a row brings that comes before the measured batches."""
-        return max(1, min(_MOST_KEYS_OF_A_ROW, self.state_keys(size) // self.batch_rows(size)))
+        most = min(_MOST_KEYS_OF_A_BATCH, self.state_keys(size))
+        return max(1, most // self.batch_rows(size))
 
     def known_batches(self, size: Size) -> int:
         """Return how many batches come before the measured ones: until every key was seen."""
@@ -203,9 +204,9 @@ def _all() -> Iterator[Case]:
     yield Case("transactional-map-spark-3.5", "transactional", "map", spark="3.5")
 
 
-def _of_keys(kind: str, keys: int) -> Case:
-    name = f"curve-state-{kind}-{keys}"
-    return Case(name, "transactional", kind, rows=50_000, keys=keys, only=(JOB,), most_rounds=1)
+def _of_keys(kind: str, keys: int, curve: str = "curve-state", rows: int = 50_000) -> Case:
+    name = f"{curve}-{kind}-{keys}"
+    return Case(name, "transactional", kind, rows=rows, keys=keys, only=(JOB,), most_rounds=1)
 
 
 _KEYS = (10_000, 100_000, 1_000_000, 10_000_000)
@@ -277,6 +278,10 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
         "keys of the state",
         tuple(_of_keys("deduplicate", n) for n in _KEYS),
     ),
+    "curve-state-small": (
+        "keys of the state, in batches of 1,000 rows",
+        tuple(_of_keys("deduplicate", n, "curve-state-small", 1_000) for n in _KEYS[-2:]),
+    ),
     "curve-merge": (
         "keys of a table with MERGE",
         tuple(
@@ -294,6 +299,10 @@ CURVES: Mapping[str, tuple[str, tuple[Case, ...]]] = {
     ),
 }
 """Name of a curve -> what grows -> its cases."""
+OF_CURVES: Mapping[str, tuple[str, Case]] = {
+    case.name: (name, case) for name, (_, cases) in CURVES.items() for case in cases
+}
+"""A case of a curve -> the curve's name, and the case: each can be measured alone."""
 STARTS: Mapping[str, tuple[str, str]] = {
     "starts": ("transactional", "map"),
     "starts-window": ("transactional", "window"),

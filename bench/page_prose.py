@@ -64,9 +64,8 @@ ARRIVALS = f"""\
 A generated `map` with the values of `config/production.toml`, four tablets, on two cores with the
 minicluster. The first {WARM_BATCHES} batches and the last one do not count. For the latency,
 `trigger_seconds` is {SHORTEST_TRIGGER}, the least that it can be. A row has arrived when its
-producer's request is answered. The times end when the ledger has the micro-batch. With
-`transactional`, the row is visible at that moment. With the other two it is visible earlier, once
-its task has written it.
+producer's request is answered. The times end when the output has all rows of its micro-batch: the
+last transaction that wrote them has committed, by the minicluster's journal.
 """
 STARTS = """\
 A generated project, started as you would start it, with rows waiting. The time ends with the
@@ -108,9 +107,12 @@ CHOSEN = {
         "the JVM has 1 GB, and each row has a key far from the one before. So a deduplication "
         "finds a repeat in every row. A batch writes the keys that it has changed: a file for each "
         "of 8 state partitions, changed or not. Spark's default of 200 partitions would write 200 "
-        "files per batch. When this was measured, a deduplication searched all keys for expired "
-        "ones in each batch, so a batch of few rows took longer the more keys there were. Now it "
-        "searches each partition once while the watermark moves by a quarter of its delay."
+        "files per batch."
+    ),
+    "curve-state-small": (
+        "a deduplication searches each partition of its state for expired keys once while the "
+        "watermark moves by a quarter of its delay, and not in each batch. So a batch of few rows "
+        "does not take longer where there are many keys."
     ),
 }
 PUBLISHED = f"""\

@@ -122,13 +122,15 @@ def of_arrivals(name: str, found: Mapping[str, Any]) -> Table:
 
 
 def of_curve(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
-    """Yield how figures grow, for each way a line at each place."""
-    what, cases = CURVES[name]
+    """Yield how figures grow, for each way a line at each place that was measured."""
+    what, every = CURVES[name]
+    measured = {one["name"] for one in found}
+    cases = [case for case in every if case.name in measured]
     table = Table(
         what, "way", "rows per second", "batch p50, s", "p95, s", "processor s per million",
         "requests per batch", title=name,
     )  # fmt: skip
-    for case, one in zip(cases, found, strict=False):
+    for case, one in zip(cases, found, strict=True):
         for way in ways(one).values():
             table.add_row(
                 case.point, WAYS[way.name], Spread.of(way.rates).text("{:.0f}"),
@@ -142,6 +144,6 @@ def of_curve(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
 
 def _states(cases: Sequence[Case], found: Sequence[Mapping[str, Any]]) -> Table:
     table = Table("state", *state.COLUMNS.values(), title="What the state takes")
-    for case, one in zip(cases, found, strict=False):
+    for case, one in zip(cases, found, strict=True):
         table.add_row(case.point, *state.cells(one, JOB))
     return table
