@@ -97,7 +97,7 @@ def test_the_handlers_of_the_entry_end_the_process_in_one_line() -> None:
 import os, signal, subprocess
 from ytstream import entry
 entry.leave_on_signals()
-entry.CHILDREN.append(subprocess.Popen(["sleep", "600"]))
+entry.AT_A_SIGNAL.append(subprocess.Popen(["sleep", "600"]).kill)
 os.kill(os.getpid(), signal.SIGTERM)
 """
     done = subprocess.run(

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    import subprocess
-
-CHILDREN: list[subprocess.Popen[bytes]] = []
-"""Processes that end at such a signal, too."""
+AT_A_SIGNAL: list[Callable[[], None]] = []
+"""What ends at such a signal, too."""
 
 
 def leave_on_signals() -> None:
@@ -20,8 +17,8 @@ def leave_on_signals() -> None:
     """
 
     def leave(number: int, _frame: object) -> None:
-        for child in CHILDREN:
-            child.kill()
+        for end in AT_A_SIGNAL:
+            end()
         os.write(2, b"stopped before the start\n")
         os._exit(128 + number)
 

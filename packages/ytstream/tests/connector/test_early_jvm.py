@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,8 +16,8 @@ import pyspark.java_gateway
 import pytest
 
 from tests.support.helpers import unconnected
-from ytstream import Job, JobError, cli
-from ytstream.connector import early_jvm
+from ytstream import Job, JobError, cli, entry
+from ytstream.connector import early_jvm, local_environment
 from ytstream.settings.spark_conf import COLLECTOR
 
 SAYS_WHERE = (
@@ -60,6 +61,28 @@ def test_a_jvm_that_nobody_needs_ends(begun: early_jvm.Begun) -> None:
     assert begun.process.poll() is not None
     assert not Path(begun.folder.name).exists()
     assert early_jvm.gateway() is None
+
+
+def test_a_signal_ends_it_and_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "bin/spark-submit"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\nexec sleep 600\n", encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "")
+    monkeypatch.delitem(sys.modules, "pyspark")
+    monkeypatch.setattr(early_jvm, "require_java", lambda: None)
+    monkeypatch.setattr(local_environment, "prepare", lambda *_: None)
+    monkeypatch.setattr(early_jvm, "_BEGUN", listed := list[early_jvm.Begun]())
+    monkeypatch.setattr(entry, "AT_A_SIGNAL", [])
+    early_jvm.begin(unconnected("transactional").settings, "")
+    (begun,) = listed
+    for end in entry.AT_A_SIGNAL:
+        end()
+    assert begun.process.wait() == -signal.SIGKILL
+    assert not Path(begun.folder.name).exists()
 
 
 @pytest.mark.parametrize(("words", "begun"), [(["run"], [COLLECTOR]), (["run", "--dry-run"], [])])

@@ -39,6 +39,11 @@ class Begun:
     def file(self) -> Path:
         return _file(self.folder)
 
+    def kill(self) -> None:
+        """End it at once, and remove its folder."""
+        self.process.kill()
+        self.folder.cleanup()
+
 
 _BEGUN: list[Begun] = []
 """The JVM of this process that nobody has taken yet."""
@@ -53,7 +58,7 @@ def begin(settings: Settings, java: str) -> None:
         return
     require_java()
     local_environment.prepare(settings, java)
-    folder = TemporaryDirectory(prefix="ytstream-jvm-")
+    folder = TemporaryDirectory(prefix="ytstream-jvm-", ignore_cleanup_errors=True)
     process = subprocess.Popen(
         [
             f"{os.environ['SPARK_HOME']}/bin/spark-submit",
@@ -67,8 +72,9 @@ def begin(settings: Settings, java: str) -> None:
         },
         preexec_fn=_ignore_interrupts,
     )
-    _BEGUN.append(Begun(process, folder))
-    entry.CHILDREN.append(process)
+    begun = Begun(process, folder)
+    _BEGUN.append(begun)
+    entry.AT_A_SIGNAL.append(begun.kill)
     atexit.register(end)  # a command may end before it needs the JVM
 
 
