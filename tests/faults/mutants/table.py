@@ -529,19 +529,15 @@ TOTALS: Sequence[Mutant] = (
         "a write to totals whose reply is lost is sent again in its transaction",
         _of(
             "connector/jvm/Output.java",
-            "        flight.add(batch.modifyRows(request), request.bytes.length);\n"
-            "      }\n"
-            "      flight.land();\n"
+            "      flight.add(batch.modifyRows(request), request.bytes.length);\n"
             "    }\n"
-            "    return",
-            "        try {\n"
-            "          Flight.result(batch.modifyRows(request));\n"
-            "        } catch (Exception lost) {\n"
-            "          Flight.result(batch.modifyRows(request));\n"
-            "        }\n"
+            "    flight.land();\n",
+            "      try {\n"
+            "        Flight.result(batch.modifyRows(request));\n"
+            "      } catch (Exception lost) {\n"
+            "        Flight.result(batch.modifyRows(request));\n"
             "      }\n"
-            "    }\n"
-            "    return",
+            "    }\n",
         ),
         f"{_TOTALS}::test_the_table_has_the_totals_of_all_batches",
     ),
