@@ -164,6 +164,7 @@ def runs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return sparks, _run(session, folder / "ours", [9, last])
 
 
+@pytest.mark.thorough
 def test_the_rows_are_those_of_spark_when_expired_keys_stay_longer(
     runs: tuple[_Found, _Found],
 ) -> None:
@@ -178,6 +179,7 @@ def test_the_rows_are_those_of_spark_when_expired_keys_stay_longer(
         assert ours.totals[number] == counted
 
 
+@pytest.mark.thorough
 def test_one_call_of_the_jvm_says_what_all_operators_have_counted(
     runs: tuple[_Found, _Found],
 ) -> None:
