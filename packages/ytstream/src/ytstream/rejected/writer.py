@@ -1,7 +1,7 @@
 """The rejected rows of a micro-batch, into their output.
 
 The query streams the rows that pass. The others it counts. Where its tasks write the output in the
-batch's transaction they send these, too, and otherwise the query collects them where they are few:
+batch's transaction they also send these. Otherwise the query collects them where they are few:
 see collected.py. They are written then, in a request of the driver's.
 
 Where they are many, with SPYT's connector and with Spark 3.5 the batch reads its rows once more. A

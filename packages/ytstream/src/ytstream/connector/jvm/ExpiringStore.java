@@ -13,8 +13,8 @@ import scala.runtime.BoxedUnit;
 
 /**
  * A store of StreamingDeduplicateWithinWatermarkExec in which keys that have expired seem to be gone. Its values are the
- * times at which keys expire. What Spark would have removed after the batch before is removed when its key comes again, or
- * when a batch goes through the store. So the rows of a batch are those that Spark's operator alone would give.
+ * times at which keys expire. What Spark would have removed after the previous batch is removed when a row with its key
+ * arrives, or when a batch goes through the store. So the rows of a batch are those that Spark's operator alone would give.
  *
  * A proxy, since the methods of a store differ from Spark to Spark.
  */
@@ -26,6 +26,7 @@ final class ExpiringStore implements InvocationHandler {
   /** Keys of this batch that are expired when they come: of rows without a time. Within the batch they are known. */
   private final HashSet late = new HashSet();
   private Method get;
+  private Method remove;
 
   ExpiringStore(StateStore store, long expired, boolean isDue, SQLMetric removed) {
     this.store = store;
@@ -70,10 +71,13 @@ final class ExpiringStore implements InvocationHandler {
 
   /** Remove a key; behind it is the name of the column family, which Spark has since 4.0. */
   private void remove(Object[] arguments) throws Throwable {
-    Class[] types = new Class[arguments.length];
-    types[0] = UnsafeRow.class;
-    if (types.length > 1) types[1] = String.class;
-    called(StateStore.class.getMethod("remove", types), arguments);
+    if (remove == null) {
+      Class[] types = new Class[arguments.length];
+      types[0] = UnsafeRow.class;
+      if (types.length > 1) types[1] = String.class;
+      remove = StateStore.class.getMethod("remove", types);
+    }
+    called(remove, arguments);
     removed.add(1L);
   }
 

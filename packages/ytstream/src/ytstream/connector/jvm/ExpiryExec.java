@@ -36,7 +36,7 @@ public final class ExpiryExec extends SparkPlan {
       Object inner = update.get(rows);
       if (!(inner instanceof Expiring)) update.set(rows, expiring((Function2) inner, rows.getNumPartitions()));
     } catch (ReflectiveOperationException missing) {
-      // Another Spark. Its operator alone keeps the promise, too: a key that is removed late is known for longer.
+      // Another Spark. Its own operator keeps the promise as well: a key that is removed late is known for longer.
     }
     return rows;
   }

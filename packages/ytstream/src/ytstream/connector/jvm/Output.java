@@ -24,7 +24,7 @@ import tech.ytsaurus.ysontree.YTreeBinarySerializer;
 /** Writes the rows of an output: what each task does with its part of them. */
 public final class Output implements Serializable {
   /** Rows of a request are cut at this size, too: several small ones go faster than a large one. */
-  private static final int REQUEST_BYTES = 6 << 20;
+  static final int REQUEST_BYTES = 6 << 20;
 
   private final YtClientConfiguration conf;
   private final String path;

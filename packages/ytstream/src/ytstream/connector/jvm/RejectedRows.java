@@ -22,8 +22,6 @@ import tech.ytsaurus.ysontree.YTreeBinarySerializer;
  * sends the same rows under the same keys.
  */
 public final class RejectedRows implements Serializable {
-  /** As an output's (Output). */
-  private static final int REQUEST_BYTES = 6 << 20;
   private static final StructType COLUMNS = new StructType()
       .add("queue_id", DataTypes.StringType).add("tablet_index", DataTypes.LongType).add("row_index", DataTypes.LongType)
       .add("reason", DataTypes.StringType).add("row", DataTypes.StringType).add("time", DataTypes.LongType);
@@ -85,7 +83,7 @@ public final class RejectedRows implements Serializable {
     OF_TASK.set(this);
   }
 
-  /** Send what is left once there are no more rows, and do not wait: requests of the output are under way, too. */
+  /** Send what is left once there are no more rows, and do not wait: requests of the output are also under way. */
   void flush() throws Exception {
     if (encoder != null && encoder.rows() > 0) send();
   }
@@ -119,7 +117,7 @@ public final class RejectedRows implements Serializable {
       queues[(int) numbers[0]], Long.valueOf(numbers[1]), Long.valueOf(numbers[2]), reasons[(int) numbers[3]],
       UTF8String.fromBytes(line, at, line.length - at), Long.valueOf(time)
     }));
-    if (encoder.rows() >= most || encoder.size() >= REQUEST_BYTES) send();
+    if (encoder.rows() >= most || encoder.size() >= Output.REQUEST_BYTES) send();
   }
 
   private void send() throws Exception {
