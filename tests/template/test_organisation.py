@@ -85,6 +85,7 @@ def test_gitlab_installs_nothing_into_an_image_of_its_own(tmp_path: Path) -> Non
     assert "before_script" not in found["checks"]
 
 
+@pytest.mark.thorough
 def test_without_them_the_project_leaves_them_to_its_user(tmp_path: Path) -> None:
     assert run(tmp_path, "--config-file", str(user_config(tmp_path))).returncode == 0
     project = tmp_path / "out/bids-stream"

@@ -259,6 +259,7 @@ def test_replayed_answers_are_checked_again(tmp_path: Path) -> None:
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_what_a_replay_file_lacks_is_asked_before_the_rest_is_checked(tmp_path: Path) -> None:
     (first := tmp_path / "first").mkdir()
     make(first)
@@ -389,6 +390,7 @@ def test_a_pair_that_cannot_be_is_refused_before_the_next_question(
     assert {f"processing={processing}", "guarantee=transactional"} <= {*shlex.split(command)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "pair",
     [

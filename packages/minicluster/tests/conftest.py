@@ -55,6 +55,8 @@ def fresh(emptied: tuple[testing.Running, str]) -> testing.Running:
 def connect(cluster: testing.Running, *, retries: bool = False) -> Any:
     """Return a ytsaurus-client without retries, which shows each error at once."""
     client = yt.YtClient(f"http://{cluster.http}", token="any")
+    # The end of a transaction waits for the thread of its pings, by default up to 100 ms.
+    client.config["transaction_sleep_period"] = 10
     backoff = {"policy": "constant_time", "constant_time": 10}
     for group in ("proxy/retries", "write_retries", "read_retries", "dynamic_table_retries"):
         config = client.config

@@ -53,6 +53,7 @@ def test_nodes(shell: Shell, root: str) -> None:
     assert b'has no child with key "nope"' in failed.stderr
 
 
+@pytest.mark.thorough
 def test_sorted_table(shell: Shell, root: str) -> None:
     table = f"{root}/t"
     shell("create", "table", table, "--attributes", f"{{dynamic=%true;schema={SCHEMA}}}")

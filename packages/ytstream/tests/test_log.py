@@ -73,6 +73,7 @@ def test_a_command_that_has_logged_nothing_ends_without_a_time() -> None:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("code", "found"),
     [

@@ -268,6 +268,7 @@ def test_a_later_line_replaces_an_earlier_one(tmp_path: Path) -> None:
     assert [*results.pending(names, results.read(path))] == ["of a test"]
 
 
+@pytest.mark.thorough
 def test_every_case_has_a_name_of_its_own() -> None:
     cases = all_cases()
     assert len({case.name for case in cases}) == len(cases) >= 2_000

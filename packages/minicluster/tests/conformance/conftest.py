@@ -47,6 +47,9 @@ def connect(proxy: str, backend: str = "http") -> Any:
     # It asks for IPv6 addresses alone by default, and a server in a container has none.
     client.config["driver_address_resolver_config"] = {"enable_ipv4": True}
     client.config["dynamic_table_retries"]["enable"] = False
+    # A table that is written or read has a transaction, whose end waits for the thread of its pings
+    # (PingTransaction.stop), by default up to 100 ms.
+    client.config["transaction_sleep_period"] = 10
     return telling(client) if backend == "rpc" else client
 
 

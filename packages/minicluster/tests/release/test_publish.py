@@ -105,6 +105,7 @@ def test_the_agent_is_found_from_another_folder(sandbox: Path) -> None:
     assert Path(options.removeprefix("-javaagent:")).is_absolute()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ["zip", "tar.gz", "tgz"])
 def test_an_archive_of_the_job_is_unpacked_under_its_name(sandbox: Path, ending: str) -> None:
     content = sandbox / "content"

@@ -311,6 +311,7 @@ def test_a_string_of_any_length_is_taken_at_one_look_or_one_by_one(
         assert bool(at_one_look) == (length <= bulk.MOST_BYTES - 8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("last", ["bytes", "time", "number"])
 def test_rows_at_one_look_are_judged_as_one_by_one(
     last: str, monkeypatch: pytest.MonkeyPatch

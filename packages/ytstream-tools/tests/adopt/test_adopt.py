@@ -1171,6 +1171,7 @@ def test_a_parquet_file_keeps_its_types(spark: SparkSession, tmp_path: Path) -> 
     yson_rows.line_of(row)
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_nanoseconds_of_a_parquet_file_are_a_number(spark: SparkSession, tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")

@@ -306,6 +306,7 @@ def long(provisioned_of: ContextOf) -> JobContext:
     return context
 
 
+@pytest.mark.thorough
 def test_the_batch_at_a_time_is_found(long: JobContext) -> None:
     path, head = long.settings.ledger, head_of_batch(long, 3000)
     for number in (1, 2, 64, 65, 1500, 2999, 3000):

@@ -150,6 +150,7 @@ def test_generated_code_and_an_interpreted_plan_agree(spark: SparkSession, mode:
     assert [row["json"] for row in found] == ['{"a":[1,null]}', None]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="parse_json came with Spark 4")
 def test_a_variant_keeps_every_digit(spark: SparkSession) -> None:
     rows = spark.createDataFrame(
@@ -221,6 +222,7 @@ def test_a_wrong_argument_is_named(refused: Callable[..., str]) -> None:
     assert "json_of() takes one column, not 2" in refused(reject={"x": count})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connector", [OWN, SPYT], indirect=True)
 def test_a_job_that_calls_it_does_not_start_without_the_compiler(
     refused: Callable[..., str], spark: SparkSession, monkeypatch: pytest.MonkeyPatch

@@ -504,6 +504,7 @@ def _register_without_vital(driver: Driver) -> None:
     client.register_queue_consumer(settings.queues[0], settings.consumer, vital=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mistake", [_unmount, _freeze, _register_without_vital])
 def test_the_command_that_the_queues_owner_is_asked_for_is_the_fix(
     driver_of: DriverOf, yt: Shell, mistake: Deed

@@ -374,6 +374,7 @@ def test_the_literal_of_a_queue_counts_on_its_own_source_alone(
         assert "queue_id is computed" in refusal(partial(_admit, context, rows))
 
 
+@pytest.mark.thorough
 def test_each_queue_is_read_once(provisioned_of: ContextOf, spark: SparkSession) -> None:
     context = provisioned_of("idempotent", "map", 2)
     east, west = context.settings.queues

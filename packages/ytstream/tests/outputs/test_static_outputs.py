@@ -492,6 +492,7 @@ BARE: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[..., Non
 """A fix that is taken out, and a test that fails without it."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bare", BARE)
 def test_without_its_fix_a_test_fails(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, bare: str

@@ -543,6 +543,7 @@ def test_a_queue_that_is_trimmed_after_its_consumers_is_remarked(
     require(provisioned)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("guarantee", ["transactional", "at_least_once", "idempotent"])
 def test_rejected_rows_go_to_as_many_tablets_as_the_queues_have(
     context_of: ContextOf, guarantee: str

@@ -276,6 +276,7 @@ def test_a_lost_ledger_is_refused(driver_of: DriverOf) -> None:
         assert refusal_code(lambda: driver.start(new_process=True)) == ErrorCode.HEAD_LOST
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["consumer", "checkpoint"])
 def test_a_job_from_before_1_0_0_is_refused_and_rewind_takes_it_over(
     driver_of: DriverOf, place: str
@@ -319,6 +320,7 @@ def test_the_ledger_of_another_job_is_refused(
 # -- the queues ----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @for_each
 def test_a_new_queue_is_taken_as_it_comes(driver_of: DriverOf, guarantee: str) -> None:
     driver = driver_of(guarantee, "map", 2)
@@ -641,6 +643,7 @@ def test_a_lost_state_is_refused_and_rewind_is_the_way_out(
     driver.batch()
 
 
+@pytest.mark.thorough
 def test_a_state_of_another_number_of_partitions_is_refused(driver_of: DriverOf) -> None:
     driver = driver_of("at_least_once", "window")
     driver.run(3)
