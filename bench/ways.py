@@ -22,7 +22,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bench import jobs
 from bench.cases import LISTING, NOOP, Case, Size
-from tests.support import spyt_example
+from tests.support import spyt_example, state_stores
 from tests.support.job_thread import JobThread
 from tests.support.waiting import eventually
 from ytstream.instance.lock import alone
@@ -81,7 +81,19 @@ def opened(context: JobContext, way: str) -> SparkSession:
 def running(
     way: str, case: Case, size: Size, context: JobContext, spark: SparkSession, folder: str
 ) -> Iterator[StreamingQuery]:
-    """Give the query of a way once it runs; it is stopped when the block is left."""
+    """Give the query of a way once it runs; when the block is left, it and its state are gone."""
+    state_stores.do_not_wait(spark)
+    try:
+        with _query(way, case, size, context, spark, folder) as query:
+            yield query
+    finally:
+        state_stores.unload(spark)
+
+
+@contextmanager
+def _query(
+    way: str, case: Case, size: Size, context: JobContext, spark: SparkSession, folder: str
+) -> Iterator[StreamingQuery]:
     if way not in (LISTING, NOOP):
         # The lock costs a ping in five seconds. The tables of an archive depend on it.
         lock = alone(context) if context.job.archives else nullcontext()

@@ -12,9 +12,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tests.support import state_stores
 from tests.support.job_thread import JobThread
 from tests.support.waiting import eventually
-from ytstream.connector.java import jvm_of
 from ytstream.connector.tablet_transactions import Tablets
 from ytstream.errors import JobError, OutageError
 from ytstream.job import JobContext
@@ -123,10 +123,4 @@ def end_queries(spark: SparkSession) -> None:
     for query in spark.streams.active:
         with suppress(Exception):  # it may hang in a request that is never answered
             query.stop()
-    unload_states(spark)
-
-
-def unload_states(spark: SparkSession) -> None:
-    """Unload the state stores: the next case has other states under the same paths."""
-    package = jvm_of(spark).org.apache.spark.sql.execution.streaming.state
-    getattr(getattr(package, "StateStore$"), "MODULE$").stop()
+    state_stores.unload(spark)

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from minicluster import testing
 from tests.faults.variants import Variant
+from tests.support import state_stores
 from tests.support.examples import Example, example, played, settings_of
 from tests.support.helpers import adopt
 from tests.support.jvm import submit_args
@@ -108,8 +109,7 @@ def opened() -> Iterator[Lab]:
         settings = settings_of(job, "//home/none", proxy=cluster.http)
         context = JobContext(connect(settings), settings, job, guarantee_of(job))
         spark = session.open_session(context)
-        # StateStore.stop() holds the lock that maintenance waits for, until it gives up: 300 s.
-        spark.conf.set("spark.sql.streaming.stateStore.maintenanceShutdownTimeout", "5s")
+        state_stores.do_not_wait(spark)
         try:
             yield Lab(cluster, spark, Path(folder), empty)
         finally:

@@ -17,10 +17,11 @@ from typing import Any
 
 from minicluster.client import Client, Entry
 from tests.faults.sweep import oracle, spyt_control
-from tests.faults.sweep.driver import SLOWER, Driver, StalledError, unload_states, until
+from tests.faults.sweep.driver import SLOWER, Driver, StalledError, until
 from tests.faults.sweep.lab import PARTITION_ROWS, PARTITIONS, Lab
 from tests.faults.sweep.points import WRITES, Point, classified, places
 from tests.faults.variants import Variant
+from tests.support import state_stores
 from ytstream.job import JobContext
 from ytstream_tools.demo import crash_scenario
 from ytstream_tools.demo.job_sample import Sample
@@ -113,7 +114,7 @@ class Recording:
         before = self.control.clock.now()
         self.control.load(state)
         self.control.clock.advance(max(0.0, before - self.control.clock.now()))
-        unload_states(self.lab.spark)
+        state_stores.unload(self.lab.spark)
 
     def driver(self) -> Driver:
         """Return a new driver."""
