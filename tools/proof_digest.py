@@ -39,14 +39,16 @@ PARTS: Mapping[str, tuple[Path, ...]] = {
                 "play", "playing", "points", "process", "recording", "spyt_control", "worker",
             )
         ),
+        _FAULTS / "sweep" / "points.json",
         *(
             _SUPPORT / f"{name}.py"
             for name in (
                 "examples", "helpers", "job_thread", "remounts", "server_errors",
-                "simulated_driver", "spyt_example", "verdict", "waiting",
+                "simulated_driver", "spyt_example", "state_stores", "verdict", "waiting",
             )
         ),
         _SUPPORT / "in_state",
+        _SUPPORT / "with_deletes",
     ),
     "packages": (LOCK,),
 }  # fmt: skip
@@ -133,9 +135,8 @@ def problems(root: Path = ROOT) -> Iterator[str]:
     path = root / SUMMARY
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     known = found.get("parts", {})
-    others = [
-        part for part, digest in digests(known or PARTS, root).items() if known.get(part) != digest
-    ]
+    now = digests({**PARTS, **known}, root)
+    others = [part for part, digest in now.items() if known.get(part) != digest]
     if others:
         yield f"{SUMMARY} is of another {', '.join(others)}: run make proof, and commit docs/proof"
         return

@@ -82,6 +82,10 @@ def test_a_proof_of_another_runtime_is_none(root: Path) -> None:
     batch.write_text("BATCH = 1\n")
     (root / proof_digest.LOCK).write_text("another lock\n")
     assert len([*release.problems(TEMPLATE_VERSION, root)]) == 2  # this one, and the dirty tree
+    known = json.loads((root / proof_digest.SUMMARY).read_text())
+    known["parts"].pop("harness")
+    _summary(root, **known)
+    assert "another harness, packages: " in next(proof_digest.problems(root))
     (root / proof_digest.SUMMARY).write_text('{"runtime": "of former rules"}')
     assert ", ".join(proof_digest.PARTS) in next(proof_digest.problems(root))
 

@@ -23,7 +23,7 @@ from ytstream.query.supervisor import QueryRunner
 
 SLOWER = float(os.environ.get("SLOWER", "1"))
 """How many times slower than alone this machine is, since other work runs on it: every limit of
-time is so much longer."""
+time is so much longer. The page says what the limits are, so no result is written then."""
 PATIENCE = 180.0 * SLOWER
 """Rows that are in no batch after so long are stalled: those of a job and of the listing alike."""
 LOOK_SECONDS = 0.75

@@ -6,13 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.faults.sweep import cases
 from tests.support.project import ROOT
 from tools import proof_digest
+from ytstream.job import PROCESSINGS
 
 _LOADED = """
 import sys
 from pathlib import Path
 import tests.faults.sweep.worker
+from tests.faults.sweep import lab
+from tests.faults.sweep.jobs import JOBS, LISTINGS
+for variant in (*JOBS, *LISTINGS):
+    lab.made_of(variant)
 for module in [*sys.modules.values()]:
     if getattr(module, "__file__", None):
         print(module.__file__)
@@ -38,14 +44,16 @@ def test_all_that_a_worker_loads_is_in_a_part() -> None:
         if path.is_relative_to(ROOT) and not path.relative_to(ROOT).parts[0].startswith(".")
     }
     parts = [part.as_posix() for of_part in proof_digest.PARTS.values() for part in of_part]
+    parts += [f"templates/{name}" for name in ("shared", *PROCESSINGS)]
     left = {
         name
-        for name in loaded
+        for name in loaded | {cases.POINTS.relative_to(ROOT).as_posix()}
         if not any(name == part or name.startswith(f"{part}/") for part in parts)
     }
     own = {name for name in left if not name.endswith("__init__.py")}
     assert {name for name in own if not name.startswith("local_extensions/")} <= _NAMES_AND_PATHS
-    assert {"tests/faults/sweep/play.py", "tests/support/server_errors.py"} <= loaded
+    known = {"tests/faults/sweep/play.py", "tests/support/with_deletes/transform.py"}
+    assert known <= loaded
 
 
 def _folder(root: Path, source: str, java: str) -> str:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from tests.faults.sweep import workers
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.sweep import __main__ as command
+from tests.faults.sweep import cases, results, workers
 from tests.faults.sweep.cases import KILLED_AFTER, Case
 from tests.faults.variants import Variant
+from tests.support.verdict import HELD
 
 MAP, JOIN = Variant("transactional", "map"), Variant("transactional", "join")
 WINDOW = Variant("transactional", "window")
@@ -50,3 +57,21 @@ def test_what_has_not_begun_is_left_when_the_time_is_over() -> None:
     board = _board()
     board.clear()
     assert _variant(board, 0) is None
+
+
+@pytest.mark.parametrize(("slower", "count"), [(1.0, 1), (2.0, 0)])
+def test_what_was_played_with_other_limits_is_no_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, slower: float, count: int
+) -> None:
+    case, path = Case(MAP, "middle:ModifyRows.output", KILLED_AFTER), tmp_path / "results.jsonl"
+    line = results.Line(case.name, HELD, 0, 0, 1.0, 31, "abc")
+
+    def run(board: Any, count: int, folder: Path, heard: Any, *words: str) -> None:
+        heard(line)
+
+    monkeypatch.setattr(command, "SLOWER", slower)
+    monkeypatch.setattr(cases, "of_proof", lambda: [case])
+    monkeypatch.setattr(workers, "run", run)
+    (played,) = command._played([case], {}, 1, path, False, 0)
+    assert played.verdict == HELD
+    assert len(results.read(path)) == count
