@@ -90,6 +90,8 @@ FAULTS: Mapping[str, str] = {
 FULL = frozenset(
     {
         "transactional-window-1",
+        "transactional-window-2",
+        "at_least_once-window-1",
         *(
             variant.name
             for variant in (*VARIANTS, *LISTINGS)
@@ -104,8 +106,14 @@ _LIVE = ("start-raise", "start-begin", "start-open", "middle", "rowless", "resta
 """
 _READS = ("start-raise", "start-open", "middle")
 _OF_STATES = ("middle",)
-"""Where the states of processing types differ, and those of the two connectors. The steps of a
-start are the same for all that have state: they are played in FULL."""
+"""Where the states of processing types differ, and those of the two connectors. Kills in the start
+of a job with state are cases of two_drivers/, with processes."""
+_OF_EACH_BATCH = ("middle", "again", "rowless")
+"""Also the batch that reads the state from files, and the one that writes without reading rows."""
+EACH_BATCH = frozenset(
+    {"at_least_once-window-1", *(f"transactional-{processing}-1" for processing in STATEFUL)}
+)
+"""Jobs with state that are killed in all of these batches; the others in one."""
 _OF_LISTINGS = ("middle", "again", "restart-open")
 _PAUSED = ("start-begin", "start-open", "middle")
 """Before it has raised the epoch, a driver that comes back may raise it freely."""
@@ -234,7 +242,8 @@ def _is_played(variant: Variant, point: Mapping[str, Any]) -> bool:
         return not variant.is_listing or place in _OF_LISTINGS
     # With two queues, the files of the state are those of one queue.
     is_of_rows = variant.queues == 1 or not str(point["object"]).startswith("checkpoint")
-    return place in _OF_STATES and is_of_rows
+    batches = _OF_EACH_BATCH if variant.name in EACH_BATCH else _OF_STATES
+    return place in batches and is_of_rows
 
 
 def is_full(variant: Variant, place: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests.faults.mutants.table import MUTANTS
-from tests.faults.sweep import results, stumbles, summary
+from tests.faults.sweep import coverage, results, stumbles, summary
 from tests.faults.sweep.cases import FAULTS, STUMBLES
 from tests.faults.sweep.counts import GROUPS, Cell, added
 from tests.faults.sweep.picture import picture
@@ -41,6 +41,9 @@ def page(found: Summary, stumbled: Stumbles | None = None) -> str:
     parts = [
         words("TOP"),
         words("CLAIM"),
+        "## Limits of the claim",
+        words("LIMITS"),
+        "## Results",
         "" if found.parts else words("FORMER_RULES"),
         _played(found),
         "![Each cell is a variant and a fault](proof/table.svg)",
@@ -53,6 +56,9 @@ def page(found: Summary, stumbled: Stumbles | None = None) -> str:
         "## How we measured",
         words("METHOD"),
         _faults(),
+        "## Which job meets which fault, and where",
+        words("COVERAGE"),
+        rows(coverage.HEAD, coverage.of_proof()),
         "## Results by variant",
         _table(found),
         "## Time to recover",
@@ -67,8 +73,8 @@ def page(found: Summary, stumbled: Stumbles | None = None) -> str:
         words("REAL_KILLS"),
         "## Defects found",
         words("DEFECTS"),
-        "## Limits of the claim",
-        words("LIMITS"),
+        "## What is shown, and what is not",
+        words("SHOWN"),
         f"cases: {added(totals(found.table).values()).cases}",
     ]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"

@@ -67,9 +67,10 @@ def test_the_figures_are_those_of_the_results() -> None:
     assert f"**{count - 6} of {count} cases, including the control's, have no result yet.**" in text
     heads = [line for line in text.splitlines() if line.startswith("## ")]
     assert [head.removeprefix("## ") for head in heads] == [
-        "Run it yourself", "Provenance", "How we measured", "Results by variant",
+        "Limits of the claim", "Results", "Run it yourself", "Provenance", "How we measured",
+        "Which job meets which fault, and where", "Results by variant",
         "Time to recover", "Control: SPYT's example", "Without each fix", "Real kills",
-        "Defects found", "Limits of the claim",
+        "Defects found", "What is shown, and what is not",
     ]  # fmt: skip
 
 
