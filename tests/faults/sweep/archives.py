@@ -11,17 +11,17 @@ does not turn the cluster's clock back.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from tests.faults.sweep import archive_oracle, oracle
+from tests.faults.sweep.archive_oracle import HOUR
 from tests.faults.sweep.driver import Driver, EndedError, end_queries, until
 from tests.faults.sweep.lab import Lab
 from tests.faults.sweep.points import WRITES
@@ -48,7 +48,6 @@ VARIANTS = (
     *(Variant(guarantee, "map", 2) for guarantee in ("transactional", "at_least_once")),
 )
 """Those with two queues reject late rows, the others have tables of them."""
-HOUR = 3_600
 _OLD, _AHEAD = -200, 40
 """Hours of rows that belong to no period."""
 _EXPIRED_SECONDS = 61
@@ -81,6 +80,10 @@ class ArchiveRun:
     """Number of a request of the recording whose state was kept -> ``complete`` at that time."""
     names: Mapping[int, str] = field(default_factory=dict)
     """What these requests are about."""
+    closed: float = 0.0
+    """Until when all tables are shown."""
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """``closed`` and ``complete`` when a row was sent, by its event."""
     _said: list[tuple[int, float]] = field(default_factory=list)
     """After which request ``complete`` has changed, and to what."""
 
@@ -124,6 +127,7 @@ class ArchiveRun:
         for row, hour in zip(rows, hours, strict=True):
             self.sent += 1
             row["event_id"] = str(self.sent)
+            self.bounds[str(self.sent)] = self.closed, self.complete
             row["date_time"] = (self._at(hour) + HOUR // 2) * 1_000_000
         for number, queue in enumerate(queues):
             if part := rows[number :: len(queues)]:
@@ -136,6 +140,7 @@ class ArchiveRun:
         path = f"{self._folder}/@{completeness.COMPLETE_UNTIL}"
         client, wanted = self.recording.context.client, named(self._at(hour))
         self._wait(lambda: client.exists(path) and client.get(path) == wanted, f"tables by {hour}")
+        self.closed = self.complete
 
     def _say(self, hour: int) -> None:
         self.complete = self._at(hour)
@@ -167,7 +172,7 @@ class ArchiveRun:
         recording.load(str(recording.folder / f"{n}.state"))
         recording.control.clock.advance(_EXPIRED_SECONDS)
         recording.control.journal.clear()
-        self.complete = self.states[n]
+        self.complete, self.closed = self.states[n], self._shown_until()
         before = self._shown()
         try:
             self._start()
@@ -194,6 +199,12 @@ class ArchiveRun:
         found = client.list(self._folder, attributes=wanted)
         return Shown({str(node): {**node.attributes} for node in found})
 
+    def _shown_until(self) -> float:
+        path = f"{self._folder}/@{completeness.COMPLETE_UNTIL}"
+        client = self.recording.context.client
+        begin = begin_of(str(client.get(path))) if client.exists(path) else None
+        return begin[0] if begin else 0.0
+
     def _problems(self, before: Shown) -> Iterator[str]:
         """Yield what is wrong once all periods are closed."""
         client: Any = self.recording.context.client
@@ -204,13 +215,7 @@ class ArchiveRun:
         if changed:
             yield f"tables that were shown have changed: {changed}"
         rows = {name: [*client.read_table(f"{self._folder}/{name}")] for name in after.tables}
-        kept_out = client.select_rows(f"row from [{settings.outputs['rejected']}]")
-        found = Counter(str(row["event_id"]) for row in chain(*rows.values()))
-        found.update(str(json.loads(row["row"])["event_id"]) for row in kept_out)
-        queues = (client.select_rows(f"* from [{queue}]") for queue in settings.queues)
-        sent = Counter(str(row["event_id"]) for row in chain(*queues))
-        if found != sent:
-            yield f"lost: {[*(sent - found)]}, repeated: {[*(found - sent)]}"
+        yield from archive_oracle.problems(self._rules(), self._sent(), self._found(rows))
         for name, table in rows.items():
             begin = begin_of(name)
             hours = {int(row["date_time"]) // 1_000_000 // HOUR * HOUR for row in table}
@@ -231,6 +236,43 @@ class ArchiveRun:
         left = client.get(root) if client.exists(root) else {}
         if left or [*self._ledger(archive_rows.pieces_query)]:
             yield f"pieces are left: {left}"
+
+    def _rules(self) -> archive_oracle.Rules:
+        context, sample = self.recording.context, self.recording.sample
+        archive, now = context.job.archives["output"], self.recording.control.clock.now()
+        return archive_oracle.Rules(
+            [column.name for column in context.job.output_columns["output"]],
+            [column.name for column in context.job.queue_columns],
+            sample.expected,
+            sample.others["rejected"],
+            archive.oldest(now),
+            archive.newest(now),
+            archive.late == REJECT,
+        )
+
+    def _sent(self) -> dict[str, archive_oracle.Sent]:
+        """Return each row of the queues, with its position as an idempotent output has it."""
+        client: Any = self.recording.context.client
+        found = {}
+        for queue in self.recording.context.settings.queues:
+            for row in client.select_rows(f"* from [{queue}]"):
+                position = {name: row[f"${name}"] for name in ("tablet_index", "row_index")}
+                event = str(row["event_id"])
+                found[event] = archive_oracle.Sent({**row, **position}, *self.bounds[event])
+        return found
+
+    def _found(self, tables: Mapping[str, Sequence[oracle.Row]]) -> Counter[archive_oracle.Entry]:
+        """Return each row of the archive and of `rejected`, with what it is in."""
+        rules, found = self._rules(), Counter[archive_oracle.Entry]()
+        for name, table in tables.items():
+            begin, part = begin_of(name) or (0, 0)
+            kind = archive_oracle.MAIN if part == 1 else archive_oracle.LATE
+            found.update(rules.entry((kind, begin), row) for row in table)
+        columns = {"rejected": ["reason", *rules.queue_columns]}
+        client, root = self.recording.context.client, self.recording.variant.root
+        for text, count in oracle.read(client, root, columns)["rejected"].items():
+            found[(archive_oracle.REJECTED, 0), text] += count
+        return found
 
     def _ledger(self, query: Callable[[str, str], str]) -> Iterator[Mapping[str, Any]]:
         context = self.recording.context
