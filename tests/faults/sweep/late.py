@@ -1,4 +1,4 @@
-"""Jobs with late rows, killed or disturbed at each point of a start and of batches that have some.
+"""Jobs with late rows, killed or disturbed in a start and in batches that have some.
 
 One run is recorded. A watermark is far ahead when rows arrive: some late for all windows, some for
 a few, some to be rejected, some repeats, and others in time. A driver reads them in two batches. A
@@ -113,6 +113,8 @@ class LateSite:
     """The newest event time that was sent, but for those from the future."""
     sent: list[dict[str, Any]] = field(default_factory=list)
     drivers: list[Driver] = field(default_factory=list)
+    faults: int = 0
+    """How many there were: at least once, each one explains a batch that is written twice."""
 
     # -- rows
 
@@ -219,8 +221,8 @@ class LateSite:
 
     def account(self, tables: Tables) -> Account:
         """Hold the tables against the oracle."""
-        may_repeat = self.play.variant.may_repeat
-        return late_oracle.account(late_oracle.JOBS[self.play.job](), tables, may_repeat=may_repeat)
+        repeats = self.faults if self.play.variant.may_repeat else 0
+        return late_oracle.account(late_oracle.JOBS[self.play.job](), tables, repeats=repeats)
 
     def tables(self) -> Tables:
         """Read all tables, and the watermarks in the checkpoint."""
@@ -262,9 +264,11 @@ def _batch(row: Mapping[str, Any], watermarks: Mapping[int, int]) -> Batch:
         FROM_THE_FUTURE: sum(rejected.values()),
         **{name: written.get(name, 0) for name in (REJECTED, "output")},
     }
+    # Without an entry of the log nobody knows which rows were late.
+    before = watermarks[row["batch"] - 1] if row["batch"] else 0
     return Batch(
         ranges,
-        watermarks.get(row["batch"] - 1, 0),
+        before,
         watermarks[row["batch"]],
         {name: int(count) for name, count in figures.items()},
     )
@@ -338,7 +342,7 @@ class LateRun:
     def spread(self, count: int) -> list[Case]:
         """Return so many of the cases, at equal distances.
 
-        Those of another play begin at another point, so that together they are at all points.
+        Those of another play begin at another point, so that together they are at more points.
         """
         each, share = len(self.cases) / count, PLAYS.index(self.site.play) / len(PLAYS)
         return [self.cases[int((number + share) * each)] for number in range(count)]
@@ -363,6 +367,7 @@ class LateRun:
     def _played(self, case: Case) -> Account:
         here, recording = self.site, self.site.recording
         sent, newest, here.source = len(here.sent), here.newest, random.Random(case.write)
+        here.faults = 1
         try:
             if case.fault == KILLED:
                 recording.load(str(recording.folder / f"{case.point.n}.state"))
@@ -450,6 +455,7 @@ def _kill(here: LateSite) -> None:
     for former in folder.glob("*.state"):
         former.unlink()
     _send(here)
+    here.faults += 1
     control.record(str(folder), sorted(WRITES))
     here.drain()
     here.end()
@@ -464,6 +470,7 @@ def _disturb(here: LateSite) -> None:
     error = server_errors.UNAVAILABLE if action == "fail" else None
     skip = here.source.randrange(_LAST_WRITE)
     _send(here)
+    here.faults += 1
     faults.add(method=sorted(WRITES), skip=skip, action=action, error=error)
     here.drain()
     faults.clear()
@@ -478,6 +485,7 @@ def _restart(here: LateSite) -> None:
 def _second(here: LateSite) -> None:
     """Start a driver while another one runs."""
     _send(here)
+    here.faults += 1
     here.start()
 
 

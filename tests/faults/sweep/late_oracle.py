@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Protocol
 
-from tests.faults.sweep.oracle import Row, counted, difference
+from tests.faults.sweep.oracle import Row, counted, difference, plain
 
 Place = tuple[int, ...]
 """What a row is in: a window, from its first moment to the one after its last, or its own time.
@@ -192,13 +192,14 @@ class Account:
         return f"{self.read} rows in = {self.used} used + {kept_out}; {late}"
 
 
-def account(rules: Rules, tables: Tables, *, may_repeat: bool = False) -> Account:
+def account(rules: Rules, tables: Tables, *, repeats: int = 0) -> Account:
     """Hold each batch against the tables: is each row that it has read in its one place?
 
-    With ``may_repeat`` a batch may have written its output twice.
+    So many batches may have written their rows twice.
     """
     found, must = Account(), Counter[str]()
-    kept = {(row["tablet_index"], row["row_index"]): _said(row) for row in tables.rejected}
+    kept = {_at(row): _said(row) for row in tables.rejected}
+    found.problems += _problems_of_kept(tables, repeats * _largest(tables, REJECTED))
     read = Counter[Position]()
     for number, batch in enumerate(tables.batches):
         rows = {at: tables.queue[at] for at in _positions(batch) if at in tables.queue}
@@ -213,9 +214,11 @@ def account(rules: Rules, tables: Tables, *, may_repeat: bool = False) -> Accoun
     if kept:
         found.problems.append(f"kept out, and not of a batch that has happened: {kept}")
     missing, extra = difference(must, counted(tables.output, rules.columns))
-    wrong = [text for text in extra if text not in must or not may_repeat]
+    wrong = [text for text in extra if text not in must or not repeats]
     if missing or wrong:
         found.problems.append(f"output lacks {[*missing]}, and has too many {wrong}")
+    if extra.total() > (most := repeats * _largest(tables, OUTPUT)):
+        found.problems.append(f"output repeats {extra.total()} rows, not {most}")
     return found
 
 
@@ -223,6 +226,33 @@ def unread(tables: Tables) -> list[Position]:
     """Return which rows of the queue no batch has read."""
     read = {at for batch in tables.batches for at in _positions(batch)}
     return sorted(tables.queue.keys() - read)
+
+
+def _at(row: Row) -> Position:
+    return row["tablet_index"], row["row_index"]
+
+
+def _largest(tables: Tables, output: str) -> int:
+    return max((batch.figures[output] for batch in tables.batches), default=0)
+
+
+def _problems_of_kept(tables: Tables, repeats: int) -> Iterator[str]:
+    """Yield which rows of `rejected` are not those of the queue, and are there too often."""
+    for row in tables.rejected:
+        source, given = tables.queue.get(_at(row), {}), json.loads(row["row"])
+        values = {name: plain(value) for name, value in source.items() if name[0] != "$"}
+        if wrong := [name for name in values if not _is_equal(given.get(name), values[name])]:
+            yield f"`rejected` has other values than the queue at {_at(row)}: {wrong}"
+    more = len(tables.rejected) - len({*map(_at, tables.rejected)})
+    if more > repeats:
+        yield f"`rejected` repeats {more} rows, not {repeats}"
+
+
+def _is_equal(given: Any, value: Any) -> bool:
+    """Whether the JSON of a rejected row has a value of the queue; times are texts."""
+    if isinstance(value, int) and isinstance(given, str):
+        return _microseconds(given) == value
+    return bool(given == value)
 
 
 def _positions(batch: Batch) -> Iterator[Position]:

@@ -1,4 +1,4 @@
-"""Late rows under kills and faults; `make journeys` has a case at each point, and sequences."""
+"""Late rows under kills and faults; `make journeys` has 13 cases of each job, and sequences."""
 
 from __future__ import annotations
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from tests.faults.sweep import late
 from tests.faults.sweep.late_oracle import JOBS, Batch, Tables, account, unread
 from tests.faults.sweep.oracle import Row
 
@@ -27,10 +29,14 @@ def _batch(first: int, end: int, late_until: int, watermark: int, **counts: int)
     return Batch({0: (first, end)}, late_until * _S, watermark * _S, figures)
 
 
-def _rejected(index: int, missed: list[str] | None = None, of: int = 1, reason: str = "") -> Row:
+def _rejected(
+    index: int, source: Row, missed: list[str] | None = None, of: int = 1, reason: str = ""
+) -> Row:
     note = {"$late": {"watermark": _text(30), "missed": missed, "of": of}} if missed else {}
     reason = reason or ("late" if missed else "from the future")
-    return {"tablet_index": 0, "row_index": index, "reason": reason, "row": json.dumps(note)}
+    time = datetime.fromtimestamp(source["date_time"] // _S, UTC)
+    text = json.dumps({**source, "date_time": time.isoformat(), **note})
+    return {"tablet_index": 0, "row_index": index, "reason": reason, "row": text}
 
 
 def _text(*times: int) -> str:
@@ -53,7 +59,7 @@ _HISTORY = Tables(
         _batch(5, 6, 30, 30),
         _batch(6, 6, 30, 90, output=2),
     ],
-    [_rejected(2, [_text(0, 10)]), _rejected(4)],
+    [_rejected(2, _QUEUE[2], [_text(0, 10)]), _rejected(4, _QUEUE[4])],
     [_window(0, 10, 1, 10), _window(30, 10, 1, 2), _window(40, 10, 1, 1)],
     late=1,
 )
@@ -70,7 +76,7 @@ def test_a_row_is_late_for_some_of_its_windows_and_in_the_others() -> None:
     tables = Tables(
         {(0, 0): _row(25, 1)},
         [_batch(0, 1, 30, 60, late=1, rejected=1, output=2)],
-        [_rejected(0, [_text(0, 30)], of=3)],
+        [_rejected(0, _row(25, 1), [_text(0, 30)], of=3)],
         [_window(10, 30, 1, 1), _window(20, 30, 1, 1)],
         late=1,
     )
@@ -84,7 +90,7 @@ def test_a_late_repeat_is_late_and_one_in_time_is_used() -> None:
     tables = Tables(
         {(0, index): row for index, row in enumerate(rows)},
         [_batch(0, 2, 0, 30, output=1), _batch(2, 3, 30, 30, late=1, rejected=1)],
-        [_rejected(2, [_text(1)])],
+        [_rejected(2, rows[2], [_text(1)])],
         [rows[0]],
         late=1,
     )
@@ -128,12 +134,21 @@ _BROKEN: dict[str, Callable[[Tables], Tables]] = {
     "a late row is nowhere": _without("rejected", 0),
     "a late row is also used": lambda t: replace(t, output=[_LATE_IS_USED, *t.output[1:]]),
     "a late row is kept without its reason": lambda t: replace(
-        t, rejected=[_rejected(2, [_text(0, 10)], reason="unknown"), t.rejected[1]]
+        t, rejected=[_rejected(2, _QUEUE[2], [_text(0, 10)], reason="unknown"), t.rejected[1]]
     ),
     "a late row has missed something else": lambda t: replace(
-        t, rejected=[_rejected(2, [_text(10, 20)]), t.rejected[1]]
+        t, rejected=[_rejected(2, _QUEUE[2], [_text(10, 20)]), t.rejected[1]]
     ),
-    "a row in time is kept as late, too": _with("rejected", _rejected(3, [_text(30, 40)])),
+    "a late row is kept with another value": lambda t: replace(
+        t, rejected=[_rejected(2, _row(7, 101), [_text(0, 10)]), t.rejected[1]]
+    ),
+    "a row from the future is kept with another time": lambda t: replace(
+        t, rejected=[t.rejected[0], _rejected(4, {**_QUEUE[4], "date_time": _FUTURE + _S})]
+    ),
+    "a late row is kept twice": _with("rejected", _rejected(2, _QUEUE[2], [_text(0, 10)])),
+    "a row in time is kept as late, too": _with(
+        "rejected", _rejected(3, _QUEUE[3], [_text(30, 40)])
+    ),
     "the ledger counts a late row twice": lambda t: replace(
         t, batches=[*t.batches[:2], replace(t.batches[2], figures={
             **t.batches[2].figures, "late": 2}), *t.batches[3:]]
@@ -153,9 +168,30 @@ def test_what_breaks_the_account_is_seen(name: str) -> None:
 
 def test_at_least_once_may_repeat_what_is_right() -> None:
     twice = _with("output", _HISTORY.output[0])(_HISTORY)
-    assert account(JOBS["tumbling"](), twice, may_repeat=True).problems == []
+    assert account(JOBS["tumbling"](), twice, repeats=1).problems == []
     wrong = _with("output", _LATE_IS_USED)(_HISTORY)
-    assert account(JOBS["tumbling"](), wrong, may_repeat=True).problems
+    assert account(JOBS["tumbling"](), wrong, repeats=1).problems
+    kept = _with("rejected", _HISTORY.rejected[0])(_HISTORY)
+    assert account(JOBS["tumbling"](), kept, repeats=1).problems == []
+
+
+def test_at_least_once_repeats_no_more_than_a_batch_for_each_fault() -> None:
+    """The largest batch has written two rows."""
+    thrice = replace(_HISTORY, output=[*_HISTORY.output, *[_HISTORY.output[0]] * 3])
+    (said,) = account(JOBS["tumbling"](), thrice, repeats=1).problems
+    assert said == "output repeats 3 rows, not 2"
+    assert account(JOBS["tumbling"](), thrice, repeats=2).problems == []
+    kept = replace(_HISTORY, rejected=[*_HISTORY.rejected, *[_HISTORY.rejected[0]] * 3])
+    (said,) = account(JOBS["tumbling"](), kept, repeats=1).problems
+    assert said == "`rejected` repeats 3 rows, not 2"
+
+
+def test_a_batch_whose_former_watermark_is_not_in_the_log_is_an_error() -> None:
+    row = {"state": {}, "rows_written": {}, "queues": [], "rows_read": 0}
+    assert late._batch({**row, "batch": 0}, {0: 5}).late_until == 0
+    assert late._batch({**row, "batch": 3}, {2: 7, 3: 9}).late_until == 7
+    with pytest.raises(KeyError):
+        late._batch({**row, "batch": 3}, {3: 9})
 
 
 def test_rows_that_no_batch_has_read_are_named() -> None:
