@@ -17,6 +17,7 @@ from tests.faults.sweep.jobs import variant_of
 from tests.faults.sweep.lab import made_of
 from tests.faults.variants import Variant
 from tests.support.verdict import Verdict
+from ytstream.schema.columns import type_name
 from ytstream_tools.demo.job_sample import compared
 
 _NAME_CHARACTERS = "-_."
@@ -29,6 +30,12 @@ def columns_of(variant: Variant) -> dict[str, list[str]]:
         name: [column.name.removeprefix("$") for column in compared(job, name)]
         for name in job.outputs
     }
+
+
+def times_of(variant: Variant) -> set[str]:
+    """Return the columns of its queues that hold times."""
+    columns = made_of(variant).job.queue_columns
+    return {column.name for column in columns if type_name(column.type) == "timestamp"}
 
 
 def expected_of(variant: Variant, sent: Sequence[oracle.Row]) -> dict[str, Counter[str]]:

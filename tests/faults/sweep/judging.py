@@ -54,7 +54,8 @@ def unplayed(case: Case) -> str:
 def judged(play: Play, before: int) -> Result:
     """Compare the tables with what must come of the rows that were sent."""
     recording, variant = play.recording, play.recording.variant
-    found = oracle.read(recording.context.client, variant.root, history.columns_of(variant))
+    columns, times = history.columns_of(variant), history.times_of(variant)
+    found = oracle.read(recording.context.client, variant.root, columns, times)
     tables = oracle.compared(history.expected_of(variant, play.sent), found)
     holds = tables.holds(may_repeat=variant.may_repeat)
     written = oracle.written_rows(recording.control.journal(), recording.context.settings.output)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from tests.support.verdict import Verdict
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 def batches_of(
@@ -93,25 +95,34 @@ def expected_of(
     return found
 
 
-def read(client: Any, root: str, outputs: Mapping[str, Sequence[str]]) -> dict[str, Counter[str]]:
-    """Read each output from its table; a rejected row is the queue's row at its place."""
+def read(
+    client: Any, root: str, outputs: Mapping[str, Sequence[str]], times: Collection[str]
+) -> dict[str, Counter[str]]:
+    """Read each output from its table; a rejected row is the queue's row at its place.
+
+    ``times`` are the queue's columns of the type timestamp: the JSON of a rejected row has texts.
+    """
     found = {}
     for name, columns in outputs.items():
         rows: Iterable[Row] = client.select_rows(f"* from [{root}/{name}]")
         if name == "rejected":
-            rows = _with_sources(client, root, [*rows])
+            rows = _with_sources(client, root, [*rows], times)
         found[name] = counted(rows, columns)
     return found
 
 
-def _with_sources(client: Any, root: str, rejected: Sequence[Row]) -> list[Row]:
+def _with_sources(
+    client: Any, root: str, rejected: Sequence[Row], times: Collection[str]
+) -> list[Row]:
     queues = sorted({_queue_of(row, root) for row in rejected})
     sources: dict[tuple[str, int, int], Row] = {}
     for queue in queues:
         for row in client.select_rows(f"* from [{queue}]"):
             sources[queue, row["$tablet_index"], row["$row_index"]] = row
     return [
-        _with_source(row, sources[_queue_of(row, root), row["tablet_index"], row["row_index"]])
+        _with_source(
+            row, sources[_queue_of(row, root), row["tablet_index"], row["row_index"]], times
+        )
         for row in rejected
     ]
 
@@ -120,21 +131,37 @@ def _queue_of(row: Row, root: str) -> str:
     return str(row.get("queue_id") or f"{root}/queue-0")
 
 
-def _with_source(row: Row, source: Row) -> Row:
+def _with_source(row: Row, source: Row, times: Collection[str]) -> Row:
     """Return the queue's row with the reason, which says so where the JSON has other values."""
-    reason = row["reason"] if _is_source(row["row"], source) else f"{row['reason']}: another row"
-    return {**source, "reason": reason}
+    is_source = _is_source(row["row"], source, times)
+    return {**source, "reason": row["reason"] if is_source else f"{row['reason']}: another row"}
 
 
-def _is_source(text: str, source: Row) -> bool:
-    """Whether the JSON of a rejected row has the values of the queue's row; times are texts."""
+def _is_source(text: str, source: Row, times: Collection[str]) -> bool:
+    """Whether the JSON of a rejected row has the values of the queue's row, and no others.
+
+    Spark's to_json() leaves out a null.
+    """
     given = json.loads(text)
-    return all(
-        given.get(name) == plain(value)
-        or (isinstance(value, int) and isinstance(given.get(name), str))
+    must = {
+        name: plain(value)
         for name, value in source.items()
-        if not name.startswith("$")
+        if value is not None and not name.startswith("$")
+    }
+    return given.keys() == must.keys() and all(
+        _time_of(given[name]) == value
+        if name in times
+        else type(given[name]) is type(value) and given[name] == value
+        for name, value in must.items()
     )
+
+
+def _time_of(text: Any) -> int | None:
+    """Return the microseconds of a time in JSON; None if it is not one with its time zone."""
+    try:
+        return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
+    except (TypeError, ValueError):  # no text, no time, or none with a zone
+        return None
 
 
 def written_rows(entries: Iterable[Any], path: str) -> int:

@@ -85,27 +85,38 @@ def _written(
     return history.write(folder, case, history.lines({"case": case}, sent, [], found))
 
 
-def test_a_rejected_row_has_the_values_of_its_queue() -> None:
-    queue = {
-        "$tablet_index": 0,
-        "$row_index": 7,
-        "id": 5,
-        "name": "\u0447",
-        "at": 1_700,
-        "no": None,
-    }
-    rejected = {"tablet_index": 0, "row_index": 7, "reason": "odd"}
+_SAME = '{"id":-5,"name":"\u0447","at":"2023-11-14T22:13:20.000001Z"}'
 
-    def read(text: str) -> dict[str, Counter[str]]:
-        tables = {"//q/queue-0": [queue], "//q/rejected": [{**rejected, "row": text}]}
-        client = SimpleNamespace(select_rows=lambda query: tables[query.split("[")[1][:-1]])
-        return oracle.read(client, "//q", {"rejected": ["id", "reason"]})
 
-    same = '{"id": 5, "name": "\u0447", "at": "2023-11-14 22:13:20"}'
-    expected = {"rejected": oracle.counted([{"id": 5, "reason": "odd"}], ["id", "reason"])}
-    assert oracle.compared(expected, read(same)).wrong == 0
-    for other in ('{"id": 6, "name": "\u0447", "at": ""}', '{"id": 5, "at": "2023"}', "{}"):
-        assert oracle.compared(expected, read(other)).wrong == 1
+@pytest.mark.parametrize(
+    ("text", "is_same"),
+    [
+        (_SAME, True),
+        (_SAME.replace("22:13:20.000001Z", "23:13:20.000001+01:00"), True),
+        (_SAME.replace("-5", "-6"), False),
+        (_SAME.replace("-5", '"anything"'), False),
+        (_SAME.replace("-5", '"-5"'), False),
+        (_SAME.replace("-5", "-5.0"), False),
+        (_SAME.replace(".000001", ""), False),
+        (_SAME.replace("000001Z", "000001"), False),
+        (_SAME.replace("2023-11-14T22:13:20.000001Z", "1970-01-01"), False),
+        (_SAME.replace('"2023-11-14T22:13:20.000001Z"', "1700000000000001"), False),
+        (_SAME.replace("\u0447", "?"), False),
+        (_SAME.replace("}", ',"no":null}'), False),
+        (_SAME.replace("}", ',"other":1}'), False),
+        (_SAME.replace('"name":"\u0447",', ""), False),
+        ("{}", False),
+    ],
+)
+def test_a_rejected_row_has_the_values_of_its_queue(text: str, is_same: bool) -> None:
+    at = 1_700_000_000_000_001
+    queue = {"$tablet_index": 0, "$row_index": 7, "id": -5, "name": "\u0447", "at": at, "no": None}
+    rejected = {"tablet_index": 0, "row_index": 7, "reason": "odd", "row": text}
+    tables = {"//q/queue-0": [queue], "//q/rejected": [rejected]}
+    client = SimpleNamespace(select_rows=lambda query: tables[query.split("[")[1][:-1]])
+    found = oracle.read(client, "//q", {"rejected": ["id", "reason"]}, {"at"})
+    expected = {"rejected": oracle.counted([{"id": -5, "reason": "odd"}], ["id", "reason"])}
+    assert oracle.compared(expected, found).wrong == int(not is_same)
 
 
 def test_the_journal_counts_what_a_key_hides() -> None:
