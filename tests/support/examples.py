@@ -55,23 +55,31 @@ class Example:
 
 
 @cache
-def example(guarantee: str, processing: str, queues: int = 1, *, rejects: bool = False) -> Example:
+def example(
+    guarantee: str,
+    processing: str,
+    queues: int = 1,
+    *,
+    rejects: bool = False,
+    odd: int | None = None,
+) -> Example:
     """Load the files that a project with these answers would have.
 
-    Without ``rejects`` the job has no REJECT, and its sample no row that would be rejected.
+    Without ``rejects`` the job has no REJECT, and its sample no row that would be rejected. With
+    ``odd``, one row in so many is: in the template's sample, few batches of 40 rows have any.
     """
     keyed = ""
     if guarantee == "idempotent":
         keyed = "_idempotent_multi" if queues > 1 else "_idempotent"
-    package = _package(f"example_{processing}{keyed}{'_rejects' if rejects else ''}")
+    odd = odd if rejects else _NONE
+    package = _package(f"example_{processing}{keyed}{f'_rejects_{odd}' if rejects else ''}")
     declared = IN_STATE if processing == "aggregate" else TEMPLATES / template_of(processing)
     tables = _load(package, "tables", declared / f"tables{keyed}.py")
     made = WITH_DELETES if processing == DELETES else declared
     transform = _load(package, "transform", made / f"transform{keyed}.py")
     # In this order: expected.py may import rows.py.
     rows = _load(package, "rows", _own_or_shared(template_of(processing), "rows.py"))
-    if not rejects:
-        rows.ODD = _NONE
+    rows.ODD = odd or rows.ODD
     made = WITH_DELETES if processing == DELETES else TEMPLATES / template_of(processing)
     expected = _load(package, "expected", made / "expected.py")
     job = Job(

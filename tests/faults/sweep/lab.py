@@ -29,6 +29,8 @@ from ytstream_tools.demo.job_sample import Sample
 
 PARTITION_ROWS, WRITE_ROWS, PARTITIONS = 20, 12, 2
 """Rows of one partition in a batch; a task makes two writes of them."""
+ODD = 8
+"""One row in so many is rejected, so each batch of each queue has some."""
 TRIGGER_SECONDS = 0.1
 _OF_LOCAL_CHECKPOINTS = (
     "spark.sql.streaming.checkpointFileManagerClass",
@@ -88,7 +90,8 @@ def context_of(variant: Variant, proxy: str) -> tuple[JobContext, Sample]:
 def made_of(variant: Variant) -> Example:
     """Return the job and its sample; the listing has one output and rejects nothing."""
     rejects = not variant.is_listing
-    return example(variant.guarantee, played(variant.processing), variant.queues, rejects=rejects)
+    processing = played(variant.processing)
+    return example(variant.guarantee, processing, variant.queues, rejects=rejects, odd=ODD)
 
 
 @contextmanager
