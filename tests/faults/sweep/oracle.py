@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from tests.faults.variants import Variant
+from tests.support.examples import MERGE, Example
 from tests.support.verdict import Verdict
 
 Row = Mapping[str, Any]
@@ -39,6 +40,18 @@ def batches_of(
         rows = make(size, seed * 1_000 + number, start_us + number * variant.step_us)
         found.append([{**row} for row in islice(rows, size)])
     return found
+
+
+def arriving(
+    variant: Variant, made: Example, seed: int, count: int, sent: Sequence[Row]
+) -> list[dict[str, Any]]:
+    """Return rows that arrive after those ``sent``, a little newer: none is late.
+
+    Those that contend with the recorded rows would replace all of them, and hide what is lost.
+    """
+    newest = made.sample.newest(made.job, sent)
+    later = variant.step_us if variant.processing == MERGE else 0
+    return [{**row} for row in islice(made.sample.make(count, seed, newest + later), count)]
 
 
 def difference(

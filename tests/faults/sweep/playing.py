@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
-from tests.faults.sweep import cases
+from tests.faults.sweep import cases, oracle
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.driver import (
     LOOK_SECONDS,
@@ -19,6 +19,7 @@ from tests.faults.sweep.driver import (
     end_queries,
     is_final,
 )
+from tests.faults.sweep.lab import made_of
 from tests.faults.sweep.recording import SEED, Recording
 from ytstream.errors import code_of
 from ytstream.errors.error_codes import ErrorCode
@@ -45,6 +46,11 @@ def arrivals_of(case: Case) -> str:
     """
     name = replace(case, variant=case.variant._replace(is_listing=False)).name
     return ARRIVALS[crc32(name.encode()) % len(ARRIVALS)]
+
+
+def seed_of(queue: int, arrival: int) -> int:
+    """Return the seed of the rows that arrive in a queue."""
+    return (SEED + queue) * 1_000 + _ARRIVING_SEED + arrival
 
 
 class MissedError(Exception):
@@ -130,18 +136,18 @@ class Play:
 
     def arrive(self) -> None:
         """Send a few rows, a little newer than all others: none is late."""
-        sample, job, how = self.recording.sample, self.recording.context.job, arrivals_of(self.case)
+        variant, how = self.recording.variant, arrivals_of(self.case)
         self.arrivals += 1
         count = _ARRIVING
         if how == NOWHERE or (how == BURSTS and self.arrivals % 3 != 1):
             return
         if how == BURSTS:
             count = _BURST
-        newest = sample.newest(job, self.sent)
+        made, sent = made_of(variant), [*self.sent]
         queues = self.recording.context.settings.queues
         for position, queue in enumerate(queues[:1] if how == ONE_QUEUE else queues):
-            seed = (SEED + position) * 1_000 + _ARRIVING_SEED + self.arrivals
-            self._send(queue, [{**row} for row in sample.make(count, seed, newest)])
+            seed = seed_of(position, self.arrivals)
+            self._send(queue, oracle.arriving(variant, made, seed, count, sent))
 
     def follow(self) -> None:
         """Send what follows, and what brings out the rows that wait for the watermark."""

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
 import pytest
 
-from tests.faults.sweep import oracle
+from tests.faults.sweep import history, oracle, playing
 from tests.faults.sweep.jobs import JOBS
 from tests.faults.sweep.lab import PARTITIONS, WRITE_ROWS, made_of
 from tests.faults.sweep.recording import BATCH_ROWS, MORE, SEED, WAITING
 from tests.faults.variants import Variant
+from tests.support.examples import MERGE
 
-Rows = list[dict[str, object]]
+Rows = list[dict[str, Any]]
 
 KINDS = [
     Variant(guarantee, processing, queues)
@@ -45,3 +52,104 @@ def test_each_batch_of_each_queue_has_rejected_rows(variant: Variant) -> None:
         for partition in range(PARTITIONS):
             part = batches[1][partition::PARTITIONS]
             assert 0 < len([*rejected(part)]) < len(part) - WRITE_ROWS
+
+
+ARRIVALS = ((), (6,), (6, 6, 6, 6), (90, 90))
+"""Rows that arrive: not at all, some, and in bursts."""
+MERGES = [Variant("transactional", MERGE, queues) for queues in (1, 2)]
+merge = pytest.mark.parametrize("variant", MERGES, ids=_name)
+arrivals = pytest.mark.parametrize("arrivals", ARRIVALS, ids=str)
+
+
+def micro_batches(variant: Variant, arrivals: Sequence[int]) -> list[Rows]:
+    """Return the micro-batches of a case: those of the recording, and what arrives."""
+    made = made_of(variant)
+    found = [joined(rows) for rows in zip(*recorded(variant), strict=True)]
+    for number, count in enumerate(arrivals, 1):
+        seeds = [playing.seed_of(queue, number) for queue in range(variant.queues)]
+        sent = joined(found)
+        found.append(joined(oracle.arriving(variant, made, seed, count, sent) for seed in seeds))
+    return found
+
+
+def joined(batches: Iterable[Rows]) -> Rows:
+    """Return the rows of all batches."""
+    return [*chain.from_iterable(batches)]
+
+
+def table(variant: Variant, batches: Sequence[Rows]) -> Counter[str]:
+    """Return the rows that are expected in the output."""
+    return history.expected_of(variant, joined(batches))["output"]
+
+
+@merge
+@arrivals
+def test_a_merge_shows_a_batch_that_is_lost(variant: Variant, arrivals: Sequence[int]) -> None:
+    batches = micro_batches(variant, arrivals)
+    whole = table(variant, batches)
+    for number in range(len(batches)):
+        assert table(variant, batches[:number] + batches[number + 1 :]) != whole
+    # Two batches in a row, and the rows of one queue of a batch.
+    assert table(variant, batches[:1] + batches[3:]) != whole
+    for part in (slice(BATCH_ROWS), slice(-BATCH_ROWS, None)):
+        rows = [*batches[1]]
+        del rows[part]
+        assert table(variant, [batches[0], rows, *batches[2:]]) != whole
+
+
+@merge
+def test_a_merge_shows_each_row_that_shares_no_key(variant: Variant) -> None:
+    batches = micro_batches(variant, ())
+    whole = table(variant, batches)
+    passing = made_of(variant).sample.passing(made_of(variant).job, joined(batches))
+    unshared = [row for row in passing if not _module(variant).contends(row)]
+    assert 0.55 < len(unshared) / len(passing) < 0.8
+    for lost in unshared:
+        kept = [[row for row in rows if row is not lost] for rows in batches]
+        assert (whole - table(variant, kept)).total() == 1
+
+
+@merge
+@arrivals
+def test_a_merge_shows_deletes_that_are_forgotten(
+    variant: Variant, arrivals: Sequence[int]
+) -> None:
+    batches = micro_batches(variant, arrivals)
+    whole = table(variant, batches)
+    assert Counter(_merged(variant, batches)) == whole
+    for number in range(WAITING):
+        assert Counter(_merged(variant, batches, forgets=number)) != whole
+    assert Counter(_merged(variant, batches, applies_stale=True)) != whole
+
+
+def _merged(
+    variant: Variant,
+    batches: Sequence[Rows],
+    *,
+    forgets: int | None = None,
+    applies_stale: bool = False,
+) -> Iterator[str]:
+    """Yield the output of MERGE, batch by batch, as the oracle counts it.
+
+    It ``forgets`` the deletes after that batch, or ``applies_stale`` ones, which are too old.
+    """
+    made, with_deletes = made_of(variant), _module(variant)
+    table: dict[int, oracle.Row] = {}
+    deleted: dict[int, oracle.Row] = {}
+    for number, rows in enumerate(batches):
+        for row in map(with_deletes.seen, made.sample.passing(made.job, rows)):
+            key = row["auction"]
+            known = table.get(key) or deleted.get(key)
+            is_newer = known is None or with_deletes.rank(row) > with_deletes.rank(known)
+            if is_newer or (applies_stale and row["is_closed"]):
+                for where in (table, deleted):
+                    where.pop(key, None)
+                (deleted if row["is_closed"] else table)[key] = row
+        if number == forgets:
+            deleted.clear()
+    yield from oracle.counted(table.values(), history.columns_of(variant)["output"]).elements()
+
+
+def _module(variant: Variant) -> Any:
+    """Return the module with the expected rows of the variant."""
+    return sys.modules[made_of(variant).sample.expected.__module__]

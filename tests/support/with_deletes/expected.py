@@ -8,18 +8,18 @@ from typing import Any
 Row = Mapping[str, Any]
 
 _COLUMNS = ("auction", "date_time", "event_id", "bidder", "price", "channel")
-_MINUTE_US = 60_000_000
+_MINUTE_US, _LATE_US = 60_000_000, 61_000_000
 
 
 def expected(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the newest bid of each auction that no bid has closed since."""
+    """Yield the newest bid of each key that no bid has closed since."""
     newest: dict[int, Row] = {}
-    for row in (_seen(row) for row in rows if _reason(row) is None):
+    for row in (seen(row) for row in rows if _reason(row) is None):
         known = newest.get(row["auction"])
-        if known is None or _rank(row) > _rank(known):
+        if known is None or rank(row) > rank(known):
             newest[row["auction"]] = row
     for row in newest.values():
-        if not _is_closing(row):
+        if not row["is_closed"]:
             yield {name: row[name] for name in _COLUMNS}
 
 
@@ -30,18 +30,23 @@ def rejected(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
             yield reason, row
 
 
-def _seen(row: Row) -> Row:
-    late = row["bidder"] % 3 * _MINUTE_US
-    return {**row, "auction": row["auction"] % 20, "date_time": int(row["date_time"]) - late}
+def seen(row: Row) -> Row:
+    """Return what transform() makes of a bid."""
+    late, time = row["bidder"] % 3, int(row["date_time"])
+    own = int(row["event_id"].replace("-", ""))
+    auction = (time // _MINUTE_US - late) * 4 + row["auction"] % 4 if contends(row) else own
+    closes = contends(row) and row["price"] % 3 == 0 and (late == 0 or row["price"] == 99)
+    return {**row, "auction": auction, "date_time": time - late * _LATE_US, "is_closed": closes}
 
 
-def _is_closing(row: Row) -> bool:
-    return bool(row["price"] % 3 == 0)
+def contends(row: Row) -> bool:
+    """Return whether the bid of a queue has no key of its own."""
+    return bool(row["auction"] % 3 == 0)
 
 
-def _rank(row: Row) -> tuple[Any, ...]:
+def rank(row: Row) -> tuple[Any, ...]:
     """Return what decides between two bids: of one time, a closing one or the greater one."""
-    return row["date_time"], _is_closing(row), row["event_id"]
+    return row["date_time"], row["is_closed"], row["event_id"]
 
 
 def _reason(row: Row) -> str | None:

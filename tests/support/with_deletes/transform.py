@@ -1,4 +1,9 @@
-"""The job of templates/merge with deletes, and with bids that come one or two batches late."""
+"""The job of templates/merge with deletes, and with bids that come one or two batches late.
+
+Of two bids in three, each has a key of its own: a table of few keys hides a batch that is lost. The
+others contend for four keys of a minute, also with those of other batches and queues. The late
+ones come after deletes that are newer.
+"""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,14 +20,19 @@ MERGE = {"output": newest(sequence_by="date_time", apply_as_deletes="is_closed")
 
 
 def transform(events: DataFrame) -> DataFrame:
-    """Return the bids: one in three closes its auction, until a newer one."""
-    late = F.make_dt_interval(mins=(F.col("bidder") % 3).cast("int"))
+    """Return the bids: some of those that contend close their auction, until a newer one."""
+    late = F.col("bidder") % 3
+    minute = F.expr("unix_micros(date_time) div 60000000") - late
+    contends = F.col("auction") % 3 == 0
+    own = F.regexp_replace("event_id", "-", "").cast("bigint")
+    closes = (F.col("price") % 3 == 0) & ((late == 0) | (F.col("price") == 99))
     return events.select(
-        (F.col("auction") % 20).alias("auction"),
-        (F.col("date_time") - late).alias("date_time"),
+        F.when(contends, minute * 4 + F.col("auction") % 4).otherwise(own).alias("auction"),
+        # A late one is older than those of its minute: their deletes keep it out.
+        (F.col("date_time") - F.make_dt_interval(secs=late * 61)).alias("date_time"),
         "event_id",
         "bidder",
         "price",
         "channel",
-        (F.col("price") % 3 == 0).alias("is_closed"),
+        (contends & closes).alias("is_closed"),
     )
