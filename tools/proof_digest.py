@@ -36,7 +36,8 @@ PARTS: Mapping[str, tuple[Path, ...]] = {
             _FAULTS / "sweep" / f"{name}.py"
             for name in (
                 "cases", "driver", "history", "injection", "jobs", "judging", "lab", "oracle",
-                "play", "playing", "points", "process", "recording", "spyt_control", "worker",
+                "play", "playing", "points", "process", "ranges", "recording",
+                "spyt_control", "worker",
             )
         ),
         _FAULTS / "sweep" / "points.json",

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from minicluster.client import Entry
 from tests.faults import protocol
-from tests.faults.sweep import history, oracle
+from tests.faults.sweep import history, oracle, ranges
 from tests.faults.sweep.cases import Case
+from tests.faults.sweep.lab import PARTITIONS
 from tests.faults.sweep.playing import Play
 from tests.faults.sweep.recording import Recording
 from tests.support.examples import MERGE, TOTALS
@@ -57,12 +58,19 @@ def judged(play: Play, before: int) -> Result:
     columns, times = history.columns_of(variant), history.times_of(variant)
     found = oracle.read(recording.context.client, variant.root, columns, times)
     tables = oracle.compared(history.expected_of(variant, play.sent), found)
-    holds = tables.holds(may_repeat=variant.may_repeat)
+    problems = [] if variant.is_listing else _of_ranges(play)
+    holds = tables.holds(may_repeat=variant.may_repeat) and not problems
     written = oracle.written_rows(recording.control.journal(), recording.context.settings.output)
     is_keyed = variant.guarantee == "idempotent"
     rewritten = max(0, before + written - tables.rows["output"]) if is_keyed else 0
-    said = "" if holds else "; ".join(tables.examples)
+    said = "" if holds else "; ".join([*tables.examples, *problems[:2]])
     return Result(HELD if holds else FAILED, tables, said, rewritten=rewritten, found=found)
+
+
+def _of_ranges(play: Play) -> list[str]:
+    """Return where the batches of the ledger have not read each row once."""
+    client, settings = play.recording.context.client, play.recording.context.settings
+    return ranges.of_ledger(client, settings.ledger, settings.queues, PARTITIONS, len(play.sent))
 
 
 def explained(result: Result, play: Play) -> Result:
