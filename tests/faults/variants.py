@@ -9,7 +9,8 @@ from tests.support.examples import TOTALS
 from ytstream.job import PROCESSINGS
 from ytstream.settings.job_settings import OWN, ROCKSDB
 
-_MINUTE_US = 60_000_000
+_SECOND_US = 1_000_000
+_MINUTE_US = 60 * _SECOND_US
 
 
 class Variant(NamedTuple):
@@ -61,5 +62,11 @@ class Variant(NamedTuple):
     @property
     def step_us(self) -> int:
         """How far the rows of one batch are ahead of those before: windows close in between."""
-        minutes = 60 if self.processing == "sessions" else 1
-        return minutes * _MINUTE_US
+        known = {"window": 12 * _SECOND_US, "sessions": 22 * _MINUTE_US}
+        return known.get(self.processing, _MINUTE_US)
+
+    @property
+    def back_us(self) -> int:
+        """How old half of the rows of a batch are: less than the watermark is behind them."""
+        known = {"window": 8 * _SECOND_US, "sessions": 8 * _MINUTE_US}
+        return known.get(self.processing, 0)

@@ -13,12 +13,16 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
 
+from yt.yson import YsonUint64
+
 from tests.faults.variants import Variant
 from tests.support.examples import MERGE, Example
 from tests.support.verdict import Verdict
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
+_AGAIN = 6
+"""Rows that are published again, in the next batch."""
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
@@ -33,12 +37,48 @@ def batches_of(
 ) -> list[list[dict[str, Any]]]:
     """Return ``count`` lists of ``size`` rows, each a step of event time after the one before.
 
-    Where ``make`` publishes some rows twice, it gives a few more: they are left out.
+    Jobs with state find in each what they know of the one before: see published_again() and
+    _coming_back(). Where ``make`` publishes some rows twice, it gives a few more: they are left
+    out.
     """
-    found = []
-    for number in range(first, first + count):
+
+    def made(number: int) -> list[dict[str, Any]]:
         rows = make(size, seed * 1_000 + number, start_us + number * variant.step_us)
-        found.append([{**row} for row in islice(rows, size)])
+        return [{**row} for row in islice(rows, size)]
+
+    before, found = made(first - 1) if first else [], []
+    for number in range(first, first + count):
+        rows = made(number)
+        known = published_again(variant, before)
+        found.append([*known, *_coming_back(variant, before, rows)[len(known) :]])
+        before = rows
+    return found
+
+
+def published_again(variant: Variant, sent: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the rows that come again after those ``sent``: for a deduplication, the newest ones.
+
+    Their ids are in the state, and none of them is late.
+    """
+    count = _AGAIN if variant.processing == "deduplicate" else 0
+    return [{**row} for row in sent[max(0, len(sent) - count) :]]
+
+
+def _coming_back(
+    variant: Variant, before: Sequence[Row], rows: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the rows. For windows and sessions, half of them are older, and of the last batch's.
+
+    So a window, or a session, has rows of two batches. The watermark has not passed them.
+    """
+    if not variant.back_us:
+        return [*rows]
+    found = []
+    for number, row in enumerate(rows):
+        if number % 4 >= 2:  # of both partitions
+            keys = {name: before[number - 2][name] for name in ("auction", "bidder") if before}
+            row = {**row, **keys, "date_time": YsonUint64(row["date_time"] - variant.back_us)}
+        found.append(row)
     return found
 
 
@@ -51,7 +91,8 @@ def arriving(
     """
     newest = made.sample.newest(made.job, sent)
     later = variant.step_us if variant.processing == MERGE else 0
-    return [{**row} for row in islice(made.sample.make(count, seed, newest + later), count)]
+    rows = islice(made.sample.make(count, seed, newest + later), count)
+    return [*published_again(variant, sent), *({**row} for row in rows)]
 
 
 def difference(

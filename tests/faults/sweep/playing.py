@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,10 +22,11 @@ from tests.faults.sweep.driver import (
 )
 from tests.faults.sweep.lab import made_of
 from tests.faults.sweep.recording import SEED, Recording
+from tests.faults.variants import Variant
 from ytstream.errors import code_of
 from ytstream.errors.error_codes import ErrorCode
 
-_FOLLOWING, _FOLLOWING_BATCH = 20, 90
+_FOLLOWING, FOLLOWING_BATCH = 20, 90
 """Rows that follow once the fault is over: they show that the job goes on. Of a batch of its own.
 """
 ARRIVAL_SECONDS, _ARRIVING, _BURST, _ARRIVING_SEED = 5.0, 6, 90, 100
@@ -51,6 +53,13 @@ def arrivals_of(case: Case) -> str:
 def seed_of(queue: int, arrival: int) -> int:
     """Return the seed of the rows that arrive in a queue."""
     return (SEED + queue) * 1_000 + _ARRIVING_SEED + arrival
+
+
+def following(
+    variant: Variant, sent: Sequence[oracle.Row], batch: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return what follows the rows ``sent`` in a queue: the end of a batch."""
+    return [*oracle.published_again(variant, sent), *batch[-_FOLLOWING:]]
 
 
 class MissedError(Exception):
@@ -152,8 +161,8 @@ class Play:
     def follow(self) -> None:
         """Send what follows, and what brings out the rows that wait for the watermark."""
         recording, queues = self.recording, self.recording.context.settings.queues
-        for queue, batches in zip(queues, recording.rows(_FOLLOWING_BATCH, 1), strict=True):
-            self._send(queue, batches[0][:_FOLLOWING])
+        for queue, batches in zip(queues, recording.rows(FOLLOWING_BATCH, 1), strict=True):
+            self._send(queue, following(recording.variant, self.sent, batches[0]))
         self.drain()
         for row in recording.sample.closing(recording.context.job, self.sent):
             self._send(queues[0], [row])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import pytest
@@ -153,3 +153,69 @@ def _merged(
 def _module(variant: Variant) -> Any:
     """Return the module with the expected rows of the variant."""
     return sys.modules[made_of(variant).sample.expected.__module__]
+
+
+DEDUPLICATIONS = [variant for variant in KINDS if variant.processing == "deduplicate"]
+COLLECTING = [variant for variant in KINDS if variant.processing in ("window", "sessions")]
+"""Windows and sessions."""
+
+
+@pytest.mark.parametrize("variant", DEDUPLICATIONS, ids=_name)
+@arrivals
+def test_a_deduplication_shows_ids_that_are_lost_or_not_looked_up(
+    variant: Variant, arrivals: Sequence[int]
+) -> None:
+    batches = with_following(variant, micro_batches(variant, arrivals))
+    whole = table(variant, batches)
+    for number in range(1, len(batches)):
+        assert not _late(variant, batches[:number], batches[number])
+        # A job that forgets all ids, and one that forgets those of a batch.
+        lost = table(variant, batches[:number]) + table(variant, batches[number:])
+        assert (lost - whole).total() > 1
+        alone = [row["event_id"] for row in joined(batches[:number][-1:])]
+        assert {*alone} & {row["event_id"] for row in batches[number]}
+
+
+@pytest.mark.parametrize("variant", COLLECTING, ids=_name)
+def test_windows_and_sessions_have_rows_of_two_batches(variant: Variant) -> None:
+    made, batches = made_of(variant), micro_batches(variant, ())
+    for before, batch in pairwise(batches):
+        closing = made.sample.closing(made.job, [*before, *batch])
+        apart = table(variant, [before, closing]) + table(variant, [batch, closing])
+        assert (table(variant, [before, batch, closing]) - apart).total() >= 10
+
+
+@pytest.mark.parametrize("variant", COLLECTING, ids=_name)
+@arrivals
+def test_windows_and_sessions_close_in_a_recorded_batch_and_all_in_the_end(
+    variant: Variant, arrivals: Sequence[int]
+) -> None:
+    made = made_of(variant)
+    batches = with_following(variant, micro_batches(variant, arrivals))
+    # The last batch of the backlog runs under the watermark of those before.
+    assert table(variant, batches[: WAITING - 1])
+    for number, rows in enumerate(batches):
+        assert not _late(variant, batches[: number + 1], rows)
+    sent = joined(batches)
+    expected = made.sample.expected([*sent, *made.sample.closing(made.job, sent)])
+    assert sum(row["bids"] for row in expected) == len(made.sample.passing(made.job, sent))
+
+
+def with_following(variant: Variant, batches: Sequence[Rows]) -> list[Rows]:
+    """Return the micro-batches, and those of the rows that follow in each queue."""
+    made, found = made_of(variant), [*batches]
+    for queue in range(variant.queues):
+        (rows,) = oracle.batches_of(
+            variant, made.sample.make, made.sample.start_us, SEED + queue, 1,
+            playing.FOLLOWING_BATCH, BATCH_ROWS,
+        )  # fmt: skip
+        found.append(playing.following(variant, joined(found), rows))
+    return found
+
+
+def _late(variant: Variant, before: Sequence[Rows], rows: Rows) -> list[oracle.Row]:
+    """Return the rows that the watermark after ``before`` has passed."""
+    made = made_of(variant)
+    behind = 600_000_000 if variant.processing == "sessions" else 10_000_000
+    watermark = made.sample.newest(made.job, joined(before)) - behind
+    return [row for row in made.sample.passing(made.job, rows) if row["date_time"] < watermark]
