@@ -270,7 +270,7 @@ class ArchiveRun:
             found.update(rules.entry((kind, begin), row) for row in table)
         columns = {"rejected": ["reason", *rules.queue_columns]}
         client, root = self.recording.context.client, self.recording.variant.root
-        for text, count in oracle.read(client, root, columns)["rejected"].items():
+        for text, count in oracle.read(client, root, columns, {"date_time"})["rejected"].items():
             found[(archive_oracle.REJECTED, 0), text] += count
         return found
 

@@ -194,9 +194,9 @@ def _with_source(row: Row, source: Row, times: Collection[str]) -> Row:
 def _is_source(text: str, source: Row, times: Collection[str]) -> bool:
     """Whether the JSON of a rejected row has the values of the queue's row, and no others.
 
-    Spark's to_json() leaves out a null.
+    Spark's to_json() leaves out a null. A name that begins with $ is a note, not a column.
     """
-    given = json.loads(text)
+    given = {name: value for name, value in json.loads(text).items() if not name.startswith("$")}
     must = {
         name: plain(value)
         for name, value in source.items()

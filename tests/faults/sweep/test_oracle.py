@@ -93,6 +93,7 @@ _SAME = '{"id":-5,"name":"\u0447","at":"2023-11-14T22:13:20.000001Z"}'
     [
         (_SAME, True),
         (_SAME.replace("22:13:20.000001Z", "23:13:20.000001+01:00"), True),
+        (_SAME.replace("{", '{"$late":"of 10:00",'), True),
         (_SAME.replace("-5", "-6"), False),
         (_SAME.replace("-5", '"anything"'), False),
         (_SAME.replace("-5", '"-5"'), False),
