@@ -843,8 +843,8 @@ JUDGE: Sequence[Mutant] = (
         "a rejected row may have other values than its row in the queue",
         Edit(
             "tests/faults/sweep/oracle.py",
-            'row["reason"] if _is_source(row["row"], source) else',
-            'row["reason"] if source else',
+            '    is_source = _is_source(row["row"], source, times)\n',
+            "    is_source = bool(source)\n",
         ),
         f"{_ORACLE}::test_a_rejected_row_has_the_values_of_its_queue",
     ),

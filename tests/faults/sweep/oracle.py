@@ -154,13 +154,16 @@ def read(
 ) -> dict[str, Counter[str]]:
     """Read each output from its table; a rejected row is the queue's row at its place.
 
+    An event of an idempotent output is at the position that it has in its queue, or says so.
     ``times`` are the queue's columns of the type timestamp: the JSON of a rejected row has texts.
     """
     found = {}
     for name, columns in outputs.items():
-        rows: Iterable[Row] = client.select_rows(f"* from [{root}/{name}]")
+        rows: Sequence[Row] = [*client.select_rows(f"* from [{root}/{name}]")]
         if name == "rejected":
-            rows = _with_sources(client, root, [*rows], times)
+            rows = _with_sources(client, root, rows, times)
+        elif any("row_index" in row for row in rows):
+            rows = _at_their_positions(client, root, rows)
         found[name] = counted(rows, columns)
     return found
 
@@ -168,17 +171,30 @@ def read(
 def _with_sources(
     client: Any, root: str, rejected: Sequence[Row], times: Collection[str]
 ) -> list[Row]:
-    queues = sorted({_queue_of(row, root) for row in rejected})
+    sources = _sources(client, root, rejected)
+    return [_with_source(row, sources[_position(row, root)], times) for row in rejected]
+
+
+def _at_their_positions(client: Any, root: str, rows: Sequence[Row]) -> list[Row]:
+    sources = _sources(client, root, rows)
+    events = (sources.get(_position(row, root), {}).get("event_id") for row in rows)
+    return [
+        row if row["event_id"] == event else {**row, "event_id": f"{row['event_id']} elsewhere"}
+        for row, event in zip(rows, events, strict=True)
+    ]
+
+
+def _sources(client: Any, root: str, rows: Sequence[Row]) -> dict[tuple[str, int, int], Row]:
+    """Return the rows of the queues that these rows name, by their position."""
     sources: dict[tuple[str, int, int], Row] = {}
-    for queue in queues:
+    for queue in sorted({_queue_of(row, root) for row in rows}):
         for row in client.select_rows(f"* from [{queue}]"):
             sources[queue, row["$tablet_index"], row["$row_index"]] = row
-    return [
-        _with_source(
-            row, sources[_queue_of(row, root), row["tablet_index"], row["row_index"]], times
-        )
-        for row in rejected
-    ]
+    return sources
+
+
+def _position(row: Row, root: str) -> tuple[str, int, int]:
+    return _queue_of(row, root), row["tablet_index"], row["row_index"]
 
 
 def _queue_of(row: Row, root: str) -> str:

@@ -120,6 +120,19 @@ def test_a_rejected_row_has_the_values_of_its_queue(text: str, is_same: bool) ->
     assert oracle.compared(expected, found).wrong == int(not is_same)
 
 
+@pytest.mark.parametrize(("event", "wrong"), [("a", 0), ("b", 1)])
+def test_a_row_of_an_idempotent_output_is_at_its_position(event: str, wrong: int) -> None:
+    queue = [{"$tablet_index": 0, "$row_index": n, "event_id": name} for n, name in enumerate("ab")]
+    tables = {
+        "//q/queue-0": queue,
+        "//q/output": [{"tablet_index": 0, "row_index": 0, "event_id": event}],
+    }
+    client = SimpleNamespace(select_rows=lambda query: tables[query.split("[")[1][:-1]])
+    found = oracle.read(client, "//q", {"output": ["event_id"]}, set())
+    expected = {"output": oracle.counted([{"event_id": event}], ["event_id"])}
+    assert oracle.compared(expected, found).wrong == wrong
+
+
 def test_the_journal_counts_what_a_key_hides() -> None:
     entries = [
         _entry("ModifyRows", "T", path="//out", rows=12),
