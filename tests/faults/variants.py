@@ -62,7 +62,7 @@ class Variant(NamedTuple):
     @property
     def step_us(self) -> int:
         """How far the rows of one batch are ahead of those before: windows close in between."""
-        known = {"window": 12 * _SECOND_US, "sessions": 22 * _MINUTE_US}
+        known = {"window": 12 * _SECOND_US, "sessions": 34 * _MINUTE_US}
         return known.get(self.processing, _MINUTE_US)
 
     @property

@@ -192,8 +192,10 @@ def test_windows_and_sessions_close_in_a_recorded_batch_and_all_in_the_end(
 ) -> None:
     made = made_of(variant)
     batches = with_following(variant, micro_batches(variant, arrivals))
-    # The last batch of the backlog runs under the watermark of those before.
-    assert table(variant, batches[: WAITING - 1])
+    # The last batch of the backlog runs under the watermark of those before, and a batch without
+    # rows follows it, and the one after a restart.
+    counts = [table(variant, batches[:number]).total() for number in (2, WAITING, WAITING + MORE)]
+    assert 0 < counts[0] < counts[1] < counts[2]
     for number, rows in enumerate(batches):
         assert not _late(variant, batches[: number + 1], rows)
     sent = joined(batches)
