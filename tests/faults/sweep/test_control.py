@@ -29,6 +29,12 @@ JOB = Variant("transactional", "map", 2)
 LISTING = JOB._replace(is_listing=True)
 
 
+SAMPLE = SimpleNamespace(
+    newest=lambda job, sent: max(row["time"] for row in sent),
+    make=lambda count, seed, start: [{"time": start + 1, "seed": seed}] * count,
+)
+
+
 @dataclass
 class _Driver:
     """A driver that does nothing, or has ended with this error."""
@@ -60,10 +66,7 @@ class _Recording:
     def __post_init__(self) -> None:
         self.context = SimpleNamespace(settings=SimpleNamespace(queues=QUEUES), job=None)
         self.lab = SimpleNamespace(spark=None)
-        self.sample = SimpleNamespace(
-            newest=lambda job, sent: max(row["time"] for row in sent),
-            make=lambda count, seed, start: [{"time": start + 1, "seed": seed}] * count,
-        )
+        self.sample = SAMPLE
 
     def driver(self) -> _Driver:
         return _Driver(self.error is not None, self.error)
@@ -99,6 +102,8 @@ class _Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     """Let the waits of a play take no time."""
     monkeypatch.setattr(playing, "end_queries", lambda spark: None)
+    made = SimpleNamespace(job=None, sample=SAMPLE)
+    monkeypatch.setattr(playing, "made_of", lambda variant: made)
     found = _Clock()
     monkeypatch.setattr(playing, "time", found)
     return found
