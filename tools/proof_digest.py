@@ -37,7 +37,7 @@ PARTS: Mapping[str, tuple[Path, ...]] = {
             for name in (
                 "cases", "driver", "history", "injection", "jobs", "judging", "lab", "oracle",
                 "play", "playing", "points", "process", "ranges", "recording",
-                "spyt_control", "worker",
+                "repeats", "spyt_control", "worker",
             )
         ),
         _FAULTS / "sweep" / "points.json",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from minicluster.client import Entry
 from tests.faults import protocol
-from tests.faults.sweep import history, oracle, ranges
+from tests.faults.sweep import history, oracle, ranges, repeats
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.lab import PARTITIONS
 from tests.faults.sweep.playing import Play
@@ -80,14 +80,31 @@ def explained(result: Result, play: Play) -> Result:
     may = protocol.explained(play.case.kind)
     repeated = result.tables.repeated
     most = may.batches * _largest_batch(play.recording) if repeated or result.rewritten else 0
+    known = may.batches * repeats.PARTS
     happened = (
         ("drivers", len(play.drivers), may.drivers),
         ("failures", sum(driver.failures for driver in play.drivers), may.failures),
         ("rows repeated", repeated, most),
         ("rows written again", result.rewritten, most),
+        ("batches with repeated rows", len(_repeated_batches(play, result)), known),
     )
-    more = [f"{count} {what}, not {known}" for what, count, known in happened if count > known]
+    more = [f"{count} {what}, not {limit}" for what, count, limit in happened if count > limit]
     return replace(result, verdict=FAILED, said="; ".join(more)) if more else result
+
+
+def _repeated_batches(play: Play, result: Result) -> set[int]:
+    """Return the ledger's batches some of whose rows are in an output too often."""
+    if not (result.tables.repeated and play.recording.variant.may_repeat):
+        return set()
+    recording, variant = play.recording, play.recording.variant
+    client, settings = recording.context.client, recording.context.settings
+    must = history.expected_of(variant, play.sent)
+    return repeats.batches(
+        {name: found - must[name] for name, found in result.found.items()},
+        history.columns_of(variant),
+        {path: client.select_rows(f"* from [{path}]") for path in settings.queues},
+        client.select_rows(f'number, queues from [{settings.ledger}] where kind = "batch"'),
+    )
 
 
 def _largest_batch(recording: Recording) -> int:

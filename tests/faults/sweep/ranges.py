@@ -21,7 +21,7 @@ def problems(batches: Iterable[Mapping[str, Any]], ends: Ends, sent: int) -> Ite
     reached: defaultdict[tuple[str, int], int] = defaultdict(int)
     read = 0
     for batch in sorted(batches, key=lambda row: int(row["number"])):
-        ranges = [*_ranges(batch)]
+        ranges = [*of_batch(batch)]
         if (counted := sum(end - first for *_, first, end in ranges)) != batch["rows_read"]:
             yield f"batch {batch['number']} read {batch['rows_read']} rows, and has {counted}"
         for path, partition, first, end in ranges:
@@ -40,7 +40,8 @@ def problems(batches: Iterable[Mapping[str, Any]], ends: Ends, sent: int) -> Ite
         yield f"the batches read {read} rows of {sent}"
 
 
-def _ranges(batch: Mapping[str, Any]) -> Iterator[tuple[str, int, int, int]]:
+def of_batch(batch: Mapping[str, Any]) -> Iterator[tuple[str, int, int, int]]:
+    """Yield queue, partition, the first row and the one after the last of a batch."""
     for queue in batch["queues"] or ():
         for partition, (first, end) in queue["rows"].items():
             yield str(queue["path"]), int(partition), int(first), int(end)
