@@ -861,6 +861,63 @@ JUDGE: Sequence[Mutant] = (
 )
 """The verdict on a case itself."""
 
+_CASE = "tests/faults/sweep/test_sample.py::test_a_case_of_a_mutant_is_held"
+_WRITTEN = "            fenced = context.guarantee.fenced(observed_writes(frames[name], name))\n"
+
+
+def _writing(rows: str, guarantee: str) -> Edit:
+    """Return the writer of a job with this guarantee that writes other rows into "output"."""
+    return _of(
+        "outputs/sink.py",
+        _WRITTEN,
+        "            made = frames[name]\n"
+        f'            if name == "output" and context.guarantee.name == "{guarantee}":\n'
+        f"                made = {rows}\n"
+        "            fenced = context.guarantee.fenced(observed_writes(made, name))\n",
+    )
+
+
+CASES: Sequence[Mutant] = (
+    _mutant(
+        "deduplicate drops no row",
+        Edit(
+            "templates/deduplicate/transform.py",
+            'F.coalesce("event_id", F.expr("uuid()"))',
+            'F.expr("uuid()")',
+        ),
+        f"{_CASE}[transactional-deduplicate-1:middle:CommitTransaction.ledger:killed-before]",
+    ),
+    _mutant(
+        "MERGE skips a micro-batch",
+        _of(
+            "outputs/sink.py",
+            "_merge(frames[name], name, context, java)",
+            '_merge(frames[name].filter(f"{number} <> 1"), name, context, java)',
+        ),
+        f"{_CASE}[transactional-merge-1:middle:CommitTransaction.ledger:killed-before]",
+    ),
+    _mutant(
+        "at_least_once doubles a row of each micro-batch",
+        _writing("frames[name].union(frames[name].limit(1))", "at_least_once"),
+        f"{_CASE}[at_least_once-map-1:middle:StartTransaction.tablet:killed-before]",
+    ),
+    _mutant(
+        "a rejected row has its time without microseconds",
+        _of(
+            "outputs/row_json.py",
+            """TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\"""",
+            """TIME = "yyyy-MM-dd'T'HH:mm:ss.SSS'000'XXX\"""",
+        ),
+        f"{_CASE}[transactional-map-1:middle:CommitTransaction.ledger:killed-before]",
+    ),
+    _mutant(
+        "a row of an idempotent job is at another position",
+        _writing('frames[name].withColumn("row_index", F.expr("row_index + 1000"))', "idempotent"),
+        f"{_CASE}[idempotent-map-1:middle:CommitTransaction.ledger:killed-before]",
+    ),
+)
+"""Cases of the proof that are red: how sharp its oracle is."""
+
 MUTANTS: Sequence[Mutant] = (
     *LEDGER,
     *CONNECTOR,
@@ -870,4 +927,5 @@ MUTANTS: Sequence[Mutant] = (
     *LOOKUPS,
     *LATE_ROWS,
     *JUDGE,
+    *CASES,
 )

@@ -106,6 +106,25 @@ def test_a_case_breaks_without_a_fix(
     assert play(case, recording).verdict in NOT_HELD
 
 
+OF_MUTANTS = (
+    "transactional-deduplicate-1:middle:CommitTransaction.ledger:killed-before",
+    "transactional-merge-1:middle:CommitTransaction.ledger:killed-before",
+    "at_least_once-map-1:middle:StartTransaction.tablet:killed-before",
+    "transactional-map-1:middle:CommitTransaction.ledger:killed-before",
+    "idempotent-map-1:middle:CommitTransaction.ledger:killed-before",
+)
+"""Cases that mutants/table.py names: each of them is red with a patch of the runtime or of the job.
+"""
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("name", OF_MUTANTS)
+def test_a_case_of_a_mutant_is_held(recording_of: RecordingOf, name: str) -> None:
+    case = _case(name)
+    result = play(case, recording_of(case.variant.name))
+    assert result.verdict == HELD, result.said
+
+
 KILLS = (
     "transactional-map-1:start-begin:CommitTransaction.ledger:killed-after",
     "transactional-map-1:middle:ModifyRows.output~last:killed-before",
