@@ -22,13 +22,15 @@ def of_file(path: Path, page: Summary, parts: Mapping[str, str]) -> Iterator[str
         named = ", ".join(others) or "former rules"
         yield f"the page is of another {named}: check out the commit that it names"
     if checksum != page.sample:
-        yield from figures(results.read(path), page)
+        yield from figures(results.every(path), page)
 
 
 def figures(lines: Sequence[Line], page: Summary) -> Iterator[str]:
-    """Yield the figures of the page that the lines do not give."""
-    own = results.of_parts(lines, page.parts)
-    found = summary.summary(own, page.parts, page.sha256, page.machine, page.sample)
+    """Yield the figures of the page that all lines of a file do not give."""
+    newest = [*{(line.of, line.case): line for line in lines}.values()]
+    own = results.of_parts(newest, page.parts)
+    again = results.replaced(lines, page.parts)
+    found = summary.summary(own, page.parts, page.sha256, page.machine, page.sample, again)
     told, counted = summary.as_json(page), summary.as_json(found)
     yield from (
         f"{name}: the page says {told[name]}, the lines {counted[name]}"

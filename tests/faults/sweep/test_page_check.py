@@ -52,6 +52,14 @@ def test_the_lines_of_a_clone_have_no_figures_of_their_own(tmp_path: Path) -> No
     assert len([*page_check.of_file(path, page, PARTS)]) > 1
 
 
+def test_a_case_that_was_played_again_is_named_by_the_page_and_by_its_file(tmp_path: Path) -> None:
+    path = _file(tmp_path, [replace(LINES[0], verdict="stalled"), *LINES])
+    again = results.replaced(results.every(path), PARTS)
+    page = summary.summary(LINES, PARTS, proof_digest.checksum(path), {}, replaced=again)
+    assert page.replaced == [LINES[0].case]
+    assert [*page_check.of_file(path, page, PARTS)] == []
+
+
 def test_the_readers_seed_draws_the_cases() -> None:
     first, second = ([line.case for line in page_check.drawn(LINES, 3, seed)] for seed in (1, 2))
     assert len({*first}) == len({*second}) == 3
