@@ -56,7 +56,7 @@ def batches_of(
 
 
 def published_again(variant: Variant, sent: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the rows that come again after those ``sent``: for a deduplication, the newest ones.
+    """Return the rows that are published twice: for a deduplication, the newest of those ``sent``.
 
     Their ids are in the state, and none of them is late.
     """
