@@ -843,8 +843,8 @@ JUDGE: Sequence[Mutant] = (
         "a rejected row may have other values than its row in the queue",
         Edit(
             "tests/faults/sweep/oracle.py",
-            '    is_source = _is_source(row["row"], source, times)\n',
-            "    is_source = bool(source)\n",
+            '    has_its_values = is_source(row["row"], source, times)\n',
+            "    has_its_values = bool(source)\n",
         ),
         f"{_ORACLE}::test_a_rejected_row_has_the_values_of_its_queue",
     ),

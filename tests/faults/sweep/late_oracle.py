@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Protocol
 
-from tests.faults.sweep.oracle import Row, counted, difference, plain
+from tests.faults.sweep.oracle import Row, counted, difference, is_source
 
 Place = tuple[int, ...]
 """What a row is in: a window, from its first moment to the one after its last, or its own time.
@@ -23,6 +23,8 @@ Placed = tuple[Row, Sequence[Place]]
 Position = tuple[int, int]
 """Partition and row of the queue."""
 LATE, REJECTED, OUTPUT = "late", "rejected", "output"
+TIMES = frozenset({"date_time"})
+"""The columns of the queue that hold times."""
 FROM_THE_FUTURE = "from the future"
 FUTURE_US = 4_102_444_800_000_000
 """2100-01-01: the rows of a play are either long past, or behind it."""
@@ -239,20 +241,11 @@ def _largest(tables: Tables, output: str) -> int:
 def _problems_of_kept(tables: Tables, repeats: int) -> Iterator[str]:
     """Yield which rows of `rejected` are not those of the queue, and are there too often."""
     for row in tables.rejected:
-        source, given = tables.queue.get(_at(row), {}), json.loads(row["row"])
-        values = {name: plain(value) for name, value in source.items() if name[0] != "$"}
-        if wrong := [name for name in values if not _is_equal(given.get(name), values[name])]:
-            yield f"`rejected` has other values than the queue at {_at(row)}: {wrong}"
+        if not is_source(row["row"], tables.queue.get(_at(row), {}), TIMES):
+            yield f"`rejected` has other values than the queue at {_at(row)}: {row['row']}"
     more = len(tables.rejected) - len({*map(_at, tables.rejected)})
     if more > repeats:
         yield f"`rejected` repeats {more} rows, not {repeats}"
-
-
-def _is_equal(given: Any, value: Any) -> bool:
-    """Whether the JSON of a rejected row has a value of the queue; times are texts."""
-    if isinstance(value, int) and isinstance(given, str):
-        return _microseconds(given) == value
-    return bool(given == value)
 
 
 def _positions(batch: Batch) -> Iterator[Position]:

@@ -23,6 +23,9 @@ Row = Mapping[str, Any]
 T = TypeVar("T")
 _AGAIN = 6
 """Rows that are published again, in the next batch."""
+_CUT_OFF = ("hang_up", "proxy_down")
+"""Faults of a request in the journal that was never applied, and has no error (the minicluster's
+control/gate.py)."""
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
@@ -203,11 +206,14 @@ def _queue_of(row: Row, root: str) -> str:
 
 def _with_source(row: Row, source: Row, times: Collection[str]) -> Row:
     """Return the queue's row with the reason, which says so where the JSON has other values."""
-    is_source = _is_source(row["row"], source, times)
-    return {**source, "reason": row["reason"] if is_source else f"{row['reason']}: another row"}
+    has_its_values = is_source(row["row"], source, times)
+    return {
+        **source,
+        "reason": row["reason"] if has_its_values else f"{row['reason']}: another row",
+    }
 
 
-def _is_source(text: str, source: Row, times: Collection[str]) -> bool:
+def is_source(text: str, source: Row, times: Collection[str]) -> bool:
     """Whether the JSON of a rejected row has the values of the queue's row, and no others.
 
     Spark's to_json() leaves out a null. A name that begins with $ is a note, not a column.
@@ -237,9 +243,10 @@ def _time_of(text: Any) -> int | None:
 def written_rows(entries: Iterable[Any], path: str) -> int:
     """Return how many rows the journal says were committed into a table, repeats included.
 
-    The key of an idempotent output hides a row that is written twice; the journal does not.
+    The key of an idempotent output hides a row that is written twice; the journal does not. A
+    request whose connection was cut off has no error, and was never applied.
     """
-    known = [entry for entry in entries if entry.error is None]
+    known = [entry for entry in entries if entry.error is None and entry.fault not in _CUT_OFF]
     committed = {
         entry.args.get("transaction") for entry in known if entry.method == "CommitTransaction"
     }

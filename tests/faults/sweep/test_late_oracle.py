@@ -145,6 +145,12 @@ _BROKEN: dict[str, Callable[[Tables], Tables]] = {
     "a row from the future is kept with another time": lambda t: replace(
         t, rejected=[t.rejected[0], _rejected(4, {**_QUEUE[4], "date_time": _FUTURE + _S})]
     ),
+    "a late row is kept with a text for a number": lambda t: replace(
+        t, rejected=[_rejected(2, {**_QUEUE[2], "price": "100"}, [_text(0, 10)]), t.rejected[1]]
+    ),
+    "a late row is kept with one column more": lambda t: replace(
+        t, rejected=[_rejected(2, {**_QUEUE[2], "more": 1}, [_text(0, 10)]), t.rejected[1]]
+    ),
     "a late row is kept twice": _with("rejected", _rejected(2, _QUEUE[2], [_text(0, 10)])),
     "a row in time is kept as late, too": _with(
         "rejected", _rejected(3, _QUEUE[3], [_text(30, 40)])

@@ -141,12 +141,19 @@ def test_the_journal_counts_what_a_key_hides() -> None:
         _entry("ModifyRows", "aborted", path="//out", rows=5),
         _entry("CommitTransaction", "T"),
         _entry("CommitTransaction", "aborted", error={"code": 1}),
+        _entry("ModifyRows", "T", fault="hang_up", path="//out", rows=7),
+        _entry("ModifyRows", "T", fault="lose_reply", path="//out", rows=3),
+        _entry("ModifyRows", "cut off", path="//out", rows=5),
+        _entry("CommitTransaction", "cut off", fault="proxy_down"),
     ]
-    assert oracle.written_rows(entries, "//out") == 12
+    assert oracle.written_rows(entries, "//out") == 12 + 3
 
 
-def _entry(method: str, transaction: str, error: Any = None, **args: Any) -> SimpleNamespace:
-    return SimpleNamespace(method=method, args={"transaction": transaction, **args}, error=error)
+def _entry(
+    method: str, transaction: str, error: Any = None, fault: str = "", **args: Any
+) -> SimpleNamespace:
+    given = {"transaction": transaction, **args}
+    return SimpleNamespace(method=method, args=given, error=error, fault=fault or None)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
