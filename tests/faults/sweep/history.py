@@ -1,6 +1,7 @@
 """Histories: what went in, what went wrong, what was answered, what was read. JSON lines.
 
-The checker needs nothing but the file: `python -m tests.faults.sweep.history FILE...`.
+`python -m tests.faults.sweep.history FILE...` compares the rows that were read with those that must
+come of the rows sent, and the first line with both and with what the fault explains.
 """
 
 from __future__ import annotations
@@ -8,15 +9,17 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.faults.sweep import oracle
+from tests.faults import protocol
+from tests.faults.sweep import oracle, results
 from tests.faults.sweep.jobs import variant_of
 from tests.faults.sweep.lab import made_of
 from tests.faults.variants import Variant
-from tests.support.verdict import Verdict
+from tests.support.verdict import HELD, MISSED, NOT_HELD, Verdict
 from ytstream.schema.columns import type_name
 from ytstream_tools.demo.job_sample import compared
 
@@ -72,30 +75,85 @@ def write(folder: Path, name: str, history: Iterable[Mapping[str, Any]]) -> Path
     return path
 
 
-def check(path: Path) -> tuple[Variant, Verdict]:
-    """Return the variant of a history, and what the history alone says."""
+@dataclass(frozen=True)
+class Judged:
+    """What a history alone says."""
+
+    variant: Variant
+    tables: Verdict
+    broken: Sequence[str]
+    """The promises that were broken, in words."""
+
+
+def check(path: Path) -> Judged:
+    """Return what a history says: its tables, and what the harness wrote in its first line.
+
+    Raises ValueError if the file begins with something else.
+    """
     history = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    variant = variant_of(str(history[0]["of"]["case"]).partition(":")[0])
+    if not history or "of" not in history[0]:
+        raise ValueError(f"{path} does not begin with what it is of")
+    head = history[0]["of"]
+    variant = variant_of(str(head["case"]).partition(":")[0])
     sent = [one["sent"] for one in history if "sent" in one]
     found: dict[str, Counter[str]] = {name: Counter() for name in columns_of(variant)}
     for one in history:
         if "read" in one:
             found[one["read"]][one["row"]] += one["times"]
-    return variant, oracle.compared(expected_of(variant, sent), found)
+    tables = oracle.compared(expected_of(variant, sent), found)
+    return Judged(variant, tables, [*_broken(variant, tables, head)])
+
+
+def _broken(variant: Variant, tables: Verdict, head: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the promises that are broken. A case that missed its point has made none.
+
+    The ledger is not in the file: whether its batches read each row once, and how many rows the
+    largest one has, is in the verdict alone.
+    """
+    verdict = head.get("verdict")
+    if verdict == MISSED:
+        return
+    if not tables.holds(may_repeat=variant.may_repeat):
+        yield f"lost {tables.lost}, repeated {tables.repeated}, wrong {tables.wrong}"
+    if verdict in NOT_HELD:
+        yield f"the verdict is {verdict}: {head.get('said', '')}".rstrip(": ")
+    if verdict == HELD:
+        yield from _differences(variant, tables, head)
+
+
+def _differences(variant: Variant, tables: Verdict, head: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why a case that is said to have held has not."""
+    counted = {"lost": tables.lost, "repeated": tables.repeated}
+    yield from (
+        f"the first line has {name} {head[name]}, and the tables {count}"
+        for name, count in counted.items()
+        if head[name] != count
+    )
+    if not variant.is_listing:
+        may = protocol.explained(results.fault_of(str(head["case"])))
+        known = (("starts", may.drivers), ("failures", may.failures))
+        yield from (f"{head[name]} {name}, not {most}" for name, most in known if head[name] > most)
 
 
 def main(names: Sequence[str]) -> int:
-    """Print what each history says; return 1 if one breaks what its guarantee promises."""
-    is_broken = False
+    """Print what each history says; return 1 if one breaks a promise, 2 if one is no history."""
+    codes = {0}
     for name in names:
-        variant, verdict = check(Path(name))
-        is_broken |= not verdict.holds(may_repeat=variant.may_repeat)
+        try:
+            found = check(Path(name))
+        except (OSError, ValueError, KeyError) as error:
+            print(f"{name} cannot be read as a history: {error}")
+            codes.add(2)
+            continue
+        codes.add(int(bool(found.broken)))
+        tables = found.tables
         print(
-            f"lost {verdict.lost}, repeated {verdict.repeated}, wrong {verdict.wrong}, "
-            f"{variant.guarantee}: {name}"
+            f"lost {tables.lost}, repeated {tables.repeated}, wrong {tables.wrong}, "
+            f"{found.variant.guarantee}: {name}"
         )
-        print(*(f"  {text}" for text in verdict.examples), sep="\n")
-    return int(is_broken)
+        print(*(f"  broken: {text}" for text in found.broken), sep="\n")
+        print(*(f"  {text}" for text in tables.examples), sep="\n")
+    return max(codes)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,11 @@ def of(case: str) -> str:
     )
 
 
+def fault_of(case: str) -> str:
+    """Return the fault of a case, a key in cases.FAULTS, by its name."""
+    return "second" if "+" in case else case.rpartition(":")[2]
+
+
 @dataclass(frozen=True)
 class Line:
     """What is kept of a case."""
@@ -68,9 +73,7 @@ class Line:
     @property
     def fault(self) -> str:
         """Its key in cases.FAULTS."""
-        if "+" in self.case:
-            return "second"
-        return self.case.rpartition(":")[2]
+        return fault_of(self.case)
 
     @property
     def command(self) -> str:

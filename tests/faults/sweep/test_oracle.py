@@ -59,9 +59,9 @@ def test_a_history_is_judged_from_its_file(tmp_path: Path) -> None:
     ]
     case = f"{VARIANT.name}:middle:ModifyRows.output:dropped"
     path = history.write(tmp_path, case, history.lines({"case": case}, sent, requests, found))
-    variant, verdict = history.check(path)
-    assert (variant, verdict.lost, verdict.repeated) == (VARIANT, 1, 0)
-    assert verdict.examples == (f"output: lost {lost}",)
+    judged = history.check(path)
+    assert (judged.variant, judged.tables.lost, judged.tables.repeated) == (VARIANT, 1, 0)
+    assert judged.tables.examples == (f"output: lost {lost}",)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,45 @@ def test_a_history_that_breaks_its_promise_is_an_error(
     assert history.main([str(_written(tmp_path, case, sent, found))]) == code
     found["output"]["[a row that nobody expects]"] = 1
     assert history.main([str(_written(tmp_path, case, sent, found))]) == 1
+
+
+_HEAD = {"verdict": "held", "lost": 0, "repeated": 0, "starts": 1, "failures": 0, "said": ""}
+
+
+@pytest.mark.parametrize(
+    ("fault", "head", "broken"),
+    [
+        ("refused", {}, []),
+        ("refused", {"verdict": "failed", "said": "row 3 twice"},
+         ["the verdict is failed: row 3 twice"]),
+        ("refused", {"verdict": "stalled"}, ["the verdict is stalled"]),
+        ("refused", {"verdict": "ended"}, ["the verdict is ended"]),
+        ("refused", {"verdict": "missed", "lost": 3}, []),
+        ("refused", {"lost": 1}, ["the first line has lost 1, and the tables 0"]),
+        ("refused", {"repeated": 2}, ["the first line has repeated 2, and the tables 0"]),
+        ("refused", {"starts": 2}, ["2 starts, not 1"]),
+        ("refused", {"failures": 1}, ["1 failures, not 0"]),
+        ("paused", {"starts": 2, "failures": 1}, []),
+    ],
+)  # fmt: skip
+def test_the_first_line_of_a_history_is_judged_like_its_tables(
+    tmp_path: Path, fault: str, head: dict[str, Any], broken: list[str]
+) -> None:
+    sent, case = _sent(), f"{VARIANT.name}:middle:ModifyRows.output:{fault}"
+    lines = history.lines(
+        {"case": case, **_HEAD, **head}, sent, [], history.expected_of(VARIANT, sent)
+    )
+    path = history.write(tmp_path, case, lines)
+    assert history.check(path).broken == broken
+    assert history.main([str(path)]) == int(bool(broken))
+
+
+def test_a_file_that_is_no_history_is_not_one_that_holds(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    for text in ("", '{"case": "a"}\n', "no JSON"):
+        path.write_text(text)
+        assert history.main([str(path)]) == 2
+    assert history.main([str(tmp_path / "none")]) == 2
 
 
 def _written(
