@@ -35,8 +35,6 @@ _CASE, _RECORDING = {False: 1.5, True: 3.5}, 8.0
 """Seconds of one core, measured: a case by whether it has state, and the recording of a variant."""
 _WAITING = {cases.AWAY_LONG: 30.0, cases.FULL_LONG: 65.0}
 """Of cases that wait."""
-_CHECKED = 20
-"""Cases of a file that are played again."""
 _OF_A_VARIANT = 20
 """So many cases of a sample are of one variant, which costs a recording."""
 console = Console(width=150, highlight=False, markup=False)
@@ -64,7 +62,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=results.RESULTS, help="where lines go")
     given = parser.parse_args(words)
     if given.check:
-        return _checked(given.check, given.sample or _CHECKED, given.seed, given.lanes)
+        return _checked(given.check, given.sample or page_check.CHECKED, given.seed, given.lanes)
     # A name may be of a case that the proof leaves out.
     wanted = cases.chosen(given.only, cases.of_proof())
     wanted = wanted or cases.chosen(given.only, cases.all_cases())
@@ -120,7 +118,8 @@ def _checked(path: Path, count: int, seed: int, lanes: int) -> int:
         console.print(f"{path} cannot be read as results: {error}")
         console.print(f"-> give the file that the release has, or {proof_digest.SAMPLE}")
         return 2
-    problems = [*page_check.of_file(path, summary.read(), parts)]
+    shown = summary.read()
+    problems = [*page_check.of_file(path, shown, parts)]
     before = page_check.drawn(results.of_parts(lines, parts), count, seed)
     if not before:
         console.print(*problems, f"{path} has no case of what is checked out", sep="\n")
@@ -131,7 +130,9 @@ def _checked(path: Path, count: int, seed: int, lanes: int) -> int:
         wanted = [known[line.case] for line in before if line.case in known]
         again = _played(wanted, parts, lanes, Path(folder, proof_digest.RESULTS), False, 0)
     problems += page_check.differences(before, again)
-    agreed = "The file agrees with the page, and the cases agree with the file."
+    is_sample = proof_digest.checksum(path) == shown.sample
+    console.print(*page_check.said(len(lines), before, is_sample=is_sample), sep="\n")
+    agreed = "Whatever was checked agrees."
     console.print(*problems or [agreed], sep="\n")
     return int(bool(problems))
 

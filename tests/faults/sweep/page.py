@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests.faults.mutants.table import MUTANTS
-from tests.faults.sweep import coverage, results, stumbles, summary
+from tests.faults.sweep import coverage, page_check, results, stumbles, summary
 from tests.faults.sweep.cases import FAULTS, STUMBLES
 from tests.faults.sweep.counts import GROUPS, Cell, added
 from tests.faults.sweep.picture import picture
@@ -50,6 +50,7 @@ def page(found: Summary, stumbled: Stumbles | None = None) -> str:
         _results(found),
         "## Run it yourself",
         words("COMMANDS"),
+        _check(),
         "## Provenance",
         _provenance(found),
         _replaced(found.replaced),
@@ -97,6 +98,26 @@ def _played(found: Summary) -> str:
     if not found.left:
         return ""
     return f"**{found.left} of {found.cases} cases, including the control's, have no result yet.**"
+
+
+_COUNTS, _SHARES = (page_check.CHECKED, 60, 200), (0.01, 0.05, 0.1)
+
+
+def _check() -> str:
+    """Return what a check compares, and how likely it finds false lines."""
+    count = page_check.CHECKED
+    of_jobs = count - page_check.of_controls(count)
+    shown = page_check.percent(page_check.chance(of_jobs, _SHARES[-1]))
+    head = ("cases", *(f"{page_check.percent(share)} false" for share in _SHARES))
+    body = (
+        (each, *(page_check.percent(page_check.chance(each, share)) for share in _SHARES))
+        for each in _COUNTS
+    )
+    only = (
+        f"If only lines of the job are false, only its cases count, {of_jobs} of {count}. They "
+        f"find {page_check.percent(_SHARES[-1])} with a probability of {shown}."
+    )
+    return "\n\n".join([words("CHECK"), rows(head, body), only])
 
 
 def _provenance(found: Summary) -> str:

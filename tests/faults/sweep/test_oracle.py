@@ -90,7 +90,6 @@ _HEAD = {"verdict": "held", "lost": 0, "repeated": 0, "starts": 1, "failures": 0
          ["the verdict is failed: row 3 twice"]),
         ("refused", {"verdict": "stalled"}, ["the verdict is stalled"]),
         ("refused", {"verdict": "ended"}, ["the verdict is ended"]),
-        ("refused", {"verdict": "missed", "lost": 3}, []),
         ("refused", {"lost": 1}, ["the first line has lost 1, and the tables 0"]),
         ("refused", {"repeated": 2}, ["the first line has repeated 2, and the tables 0"]),
         ("refused", {"starts": 2}, ["2 starts, not 1"]),
@@ -108,6 +107,13 @@ def test_the_first_line_of_a_history_is_judged_like_its_tables(
     path = history.write(tmp_path, case, lines)
     assert history.check(path).broken == broken
     assert history.main([str(path)]) == int(bool(broken))
+
+
+def test_a_case_that_missed_its_point_has_broken_no_promise(tmp_path: Path) -> None:
+    case = f"{VARIANT.name}:middle:ModifyRows.output:refused"
+    head = {"case": case, **_HEAD, "verdict": "missed"}
+    path = history.write(tmp_path, case, history.lines(head, _sent(), [], {}))
+    assert history.main([str(path)]) == 0
 
 
 def test_a_file_that_is_no_history_is_not_one_that_holds(tmp_path: Path) -> None:

@@ -74,6 +74,14 @@ def test_the_figures_are_those_of_the_results() -> None:
     ]  # fmt: skip
 
 
+def test_the_page_says_what_a_check_finds() -> None:
+    text = _page(*LINES)
+    assert "| cases | 1% false | 5% false | 10% false |" in text
+    assert "| 20 | 18% | 64% | 88% |" in text
+    assert "| 200 | 87% | > 99% | > 99% |" in text
+    assert "15 of 20. They find 10% with a probability of 79%." in text
+
+
 def test_a_job_that_ended_is_counted_wherever_results_are() -> None:
     found = summary.summary([*LINES[1:], ENDED], PARTS, "", {})
     assert ["ended", ENDED.case, ENDED.said] in found.not_held
