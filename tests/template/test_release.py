@@ -29,7 +29,8 @@ def root(tmp_path: Path) -> Path:
     asset = tmp_path / proof_digest.BUILD / proof_digest.RESULTS
     asset.write_text("{}\n")
     parts = proof_digest.digests(proof_digest.PARTS, tmp_path)
-    _summary(tmp_path, parts=parts, sha256=proof_digest.checksum(asset), left=0, not_held=[])
+    counted: dict[str, object] = {"cases": 300, "left": 0, "not_held": [], "missed": ["a"] * 3}
+    _summary(tmp_path, parts=parts, sha256=proof_digest.checksum(asset), **counted)
     _git(tmp_path, "init", "--quiet")
     _git(tmp_path, "add", "--all")
     _git(tmp_path, "commit", "--quiet", "--message", "all")
@@ -95,6 +96,7 @@ def test_a_proof_of_another_runtime_is_none(root: Path) -> None:
     [
         ({"left": 3}, "3 cases of the proof have no result"),
         ({"not_held": [["failed", "a", "b"]]}, "1 cases of the proof failed"),
+        ({"missed": ["a"] * 4}, "4 cases of the proof were missed, more than 1%"),
         ({"sha256": "0"}, "has another checksum"),
     ],
 )

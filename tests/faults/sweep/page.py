@@ -158,41 +158,56 @@ def _results(found: Summary) -> str:
     parts = [
         f"In {total.cases:,} cases, {_ends(total, found)}. "
         f"{exact} rows were duplicated in the exactly-once modes, and {allowed} under "
-        f"`at_least_once`, which allows it. {_missed(total)}",
+        f"`at_least_once`, which allows it. {_missed(total, found)}",
         _rewritten(*found.rewritten),
         _kills(*found.kills) if found.kills else "",
-        "\n".join(f"- missed: `{case}`" for case in found.missed),
+        _named(found, is_control=False),
         _not_held(found.not_held),
     ]
     return "\n\n".join(filter(None, parts))
 
 
 def _ends(total: Cell, found: Summary) -> str:
-    """Return how cases ended that did not go on: by former rules no job had ended for good."""
+    """Return how cases ended that did not hold.
+
+    By former rules no job had ended for good, and a case might need whatever it liked.
+    """
+    lost = f"{total.lost} rows were lost, {total.stalled} cases stalled"
     if not found.parts:
-        return f"{total.lost} rows were lost and {total.stalled} cases stalled"
-    return f"{total.lost} rows were lost, {total.stalled} cases stalled and {total.ended} ended"
+        return f"{lost} and {total.failed} had wrong rows"
+    more = "had wrong rows or needed more than their fault explains"
+    return f"{lost}, {total.ended} ended and {total.failed} {more}"
 
 
 def _table(found: Summary, table: Table | None = None) -> str:
-    ends = ["stalled", *(["ended"] if found.parts else [])]
+    known = totals(found.table if table is None else table)
+    ends = ["stalled", *(["ended"] if found.parts else []), "failed", "missed"]
     head = ("variant", "cases", "lost", "duplicated", *ends, "rows in their queues")
     body = (
         (
             name, cell.cases, cell.lost, cell.repeated, *(getattr(cell, end) for end in ends),
             cell.waiting,
         )
-        for name, cell in totals(found.table if table is None else table).items()
+        for name, cell in {**known, "all": added(known.values())}.items()
     )  # fmt: skip
     return rows(head, body)
 
 
-def _missed(total: Cell) -> str:
+def _missed(total: Cell, found: Summary, whose: str = "") -> str:
+    """Return how many cases are not counted, and the share; the summary names all of them."""
+    if not total.missed:
+        return "In every case the fault happened at its point."
+    share = f"{total.missed / (total.cases + total.missed):.2%}"
+    named = " All of them are named here." if found.missed else ""
     return (
-        f"{total.missed} more cases are not counted: their fault did not happen at its point."
-        if total.missed
-        else "In every case the fault happened at its point."
+        f"{total.missed} more cases{whose} ({share}) are not counted: their fault did not happen "
+        f"at its point.{named}"
     )
+
+
+def _named(found: Summary, *, is_control: bool) -> str:
+    known = (case for case in found.missed if (results.of(case) != results.PROOF) == is_control)
+    return "\n".join(f"- missed: `{case}`" for case in known)
 
 
 def _kills(played: int, every: int) -> str:
@@ -260,9 +275,10 @@ def _stumbled(found: Outcome) -> str:
 def _control(found: Summary) -> str:
     rows_of = {name.removeprefix("listing-"): row for name, row in found.control.items()}
     table = _table(found, rows_of) if rows_of else words("NOT_YET")
-    missed = added(totals(found.control).values()).missed
-    said = f"{missed} more cases of the example missed their point, and are not counted."
-    return "\n\n".join([words("CONTROL"), table, *([said] if missed else [])])
+    total = added(totals(found.control).values())
+    missed = _missed(total, found, " of the example") if total.missed else ""
+    named = _named(found, is_control=True)
+    return "\n\n".join(filter(None, [words("CONTROL"), table, missed, named]))
 
 
 def _fixes() -> str:

@@ -25,7 +25,7 @@ SUMMARY, SAMPLE = ROOT / proof_digest.SUMMARY, ROOT / proof_digest.SAMPLE
 _SAMPLED = 200
 """Lines of results in a clone."""
 _MOST = 20
-"""Cases that are named on the page."""
+"""Cases that did not hold and are named on the page."""
 _TABLES = ("table", "control")
 Table = Mapping[str, Mapping[str, Cell]]
 
@@ -55,7 +55,7 @@ class Summary:
     kills: Sequence[int] = ()
     """Single kills that are played, and those before and after every write."""
     missed: Sequence[str] = ()
-    """Cases whose fault did not happen at its point."""
+    """All cases whose fault did not happen at its point, also those of the control."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """The digest of each part that decides a verdict; none of results of former rules."""
     sample: str = ""
@@ -97,7 +97,7 @@ def summary(
             [line.verdict, line.case, line.said[:90]] for line in played if line.verdict in NOT_HELD
         ][:_MOST],
         kills=[*cases.kills()],
-        missed=[line.case for line in played if line.verdict == MISSED][:_MOST],
+        missed=[line.case for line in lines if line.verdict == MISSED],
         parts=parts,
         sample=sample,
         replaced=[*replaced],

@@ -57,8 +57,10 @@ def _page(*lines: Line) -> str:
 def test_the_figures_are_those_of_the_results() -> None:
     text = _page(*LINES)
     assert text.endswith("\n\ncases: 5\n")
-    assert "| transactional-map-1 | 4 | 2 | 0 | 0 | 0 | 0 |" in text
-    assert "1 more cases are not counted" in text
+    assert "| transactional-map-1 | 4 | 2 | 0 | 0 | 0 | 1 | 1 | 0 |" in text
+    assert "| all | 5 | 2 | 12 | 0 | 0 | 1 | 1 | 0 |" in text
+    assert "0 cases stalled, 0 ended and 1 had wrong rows" in text
+    assert "1 more cases (16.67%) are not counted" in text
     assert f"- missed: `{NAME}:dropped`" in text
     assert "0 rows were duplicated in the exactly-once modes, and 12 under `at_least_once`" in text
     assert f"- failed: `{COMMIT}:killed-after`: `output: lost []`" in text
@@ -82,14 +84,25 @@ def test_the_page_says_what_a_check_finds() -> None:
     assert "15 of 20. They find 10% with a probability of 79%." in text
 
 
+def test_all_missed_cases_are_named_where_their_counts_are() -> None:
+    missed = [
+        replace(HELD, case=case.name, verdict="missed", of=results.of(case.name))
+        for case in (*chosen("listing-transactional-map-1", of_proof())[:25], *of_proof()[:25])
+    ]
+    jobs, control = _page(HELD, *missed).split("## Control: SPYT's example")
+    assert jobs.count("- missed: `transactional-map-1:") == 25
+    assert control.count("- missed: `listing-transactional-map-1:") == 25
+    assert "25 more cases of the example (100.00%) are not counted" in control
+
+
 def test_a_job_that_ended_is_counted_wherever_results_are() -> None:
     found = summary.summary([*LINES[1:], ENDED], PARTS, "", {})
     assert ["ended", ENDED.case, ENDED.said] in found.not_held
     (cell,) = (one for one in found.table["transactional-map-1"].values() if one.ended)
     assert (cell.cases, cell.ended, kind_of(cell)) == (1, 1, "failed")
     text = page(found)
-    assert "2 rows were lost, 0 cases stalled and 1 ended" in text
-    assert "| transactional-map-1 | 4 | 2 | 0 | 0 | 1 | 40 |" in text
+    assert "2 rows were lost, 0 cases stalled, 1 ended and 1 had wrong rows" in text
+    assert "| transactional-map-1 | 4 | 2 | 0 | 0 | 1 | 1 | 1 | 40 |" in text
     assert f"- ended: `{ENDED.case}`: `{ENDED.said}`" in text
 
 
@@ -150,7 +163,7 @@ def test_a_result_counts_as_long_as_what_it_was_played_with_is_the_same() -> Non
 def test_rows_in_a_queue_are_a_column_of_their_own() -> None:
     case = "listing-transactional-map-2:middle:ModifyRows.output:refused"
     line = replace(HELD, case=case, verdict="stalled", waiting=80, of=f"{CONTROL}x")
-    assert "| transactional-map-2 | 1 | 0 | 0 | 1 | 0 | 80 |" in _page(HELD, line)
+    assert "| transactional-map-2 | 1 | 0 | 0 | 1 | 0 | 0 | 0 | 80 |" in _page(HELD, line)
 
 
 def test_the_summary_is_small_and_reads_back(tmp_path: Path) -> None:
@@ -162,7 +175,8 @@ def test_the_summary_is_small_and_reads_back(tmp_path: Path) -> None:
     usual = [replace(line, repeated=0, lost=0) for line in lines]
     summary.write(summary.summary(usual, PARTS, "b", {}), path)
     assert path.stat().st_size < 7_000
-    assert summary.SUMMARY.stat().st_size < 10_000
+    names = sum(len(name) + 3 for name in summary.read(summary.SUMMARY).missed)
+    assert summary.SUMMARY.stat().st_size - names < 10_000
 
 
 def replace_lists(found: summary.Summary) -> summary.Summary:
