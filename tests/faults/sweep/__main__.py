@@ -95,7 +95,9 @@ def main(words: Sequence[str] | None = None) -> int:
         console.print("Interrupted. The results until here are kept.")
         return 130
     jobs = [line for line in lines if line.of == results.PROOF]
-    for of, found in (("jobs", jobs), ("control", [line for line in lines if line not in jobs])):
+    control = [line for line in lines if line not in jobs]
+    # An operator restarts the control after half of the patience, and nobody a job.
+    for of, found in (("jobs", jobs), ("control: times are not comparable", control)):
         if found:
             console.print(_table(of, counts.tally(found)))
     if given.stumbles:

@@ -407,3 +407,11 @@ def test_the_readme_has_the_figures_of_the_summary() -> None:
     total = counts.added(summary.totals(found.table).values())
     assert (total.lost, total.stalled, total.failed) == (0, 0, 0)
     assert f"We ran {total.cases:,} cases" in readme
+    control = summary.totals(found.control)
+    every = counts.added(control.values())
+    exact = counts.added(
+        cell for name, cell in control.items() if name.startswith("listing-transactional")
+    )
+    assert f"ran in {every.cases} cases, {exact.cases} of them in its transactional mode" in readme
+    assert f"There it stalled in {exact.stalled}, " in readme
+    assert (every.stalled, every.lost) == (exact.stalled, 0)
