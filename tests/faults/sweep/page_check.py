@@ -45,11 +45,17 @@ def figures(lines: Sequence[Line], page: Summary) -> Iterator[str]:
     again = results.replaced(lines, page.parts)
     found = summary.summary(own, page.parts, page.sha256, page.machine, page.sample, again)
     told, counted = summary.as_json(page), summary.as_json(found)
-    yield from (
-        f"{name}: the page says {told[name]}, the lines {counted[name]}"
-        for name in told
-        if told[name] != counted[name]
-    )
+    for name in told:
+        yield from _figure(name, told[name], counted[name])
+
+
+def _figure(name: str, told: object, counted: object) -> Iterator[str]:
+    """Yield how a figure differs, of a table by its rows."""
+    if isinstance(told, Mapping) and isinstance(counted, Mapping):
+        for row in dict.fromkeys((*told, *counted)):
+            yield from _figure(f"{name}: {row}", told.get(row, "none"), counted.get(row, "none"))
+    elif told != counted:
+        yield f"{name}: the page says {told}, the lines {counted}"
 
 
 def drawn(lines: Iterable[Line], count: int, seed: int) -> list[Line]:
