@@ -31,6 +31,23 @@ def test_a_saved_state_is_loaded_as_it_was(cluster: Cluster, tmp_path: Path) -> 
     assert other.clock.timestamp() > cluster.clock.last_timestamp
 
 
+def test_leases_that_ran_out_since_the_state_was_saved_are_renewed(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    tx = cluster.transactions.start(timeout_ms=10_000)
+    tablet = cluster.tablet_transactions.start(timeout_ms=10_000)
+    persist.save(cluster, str(tmp_path / "s"))
+    for is_renewed in (True, False):
+        other = Cluster()
+        persist.load(other, str(tmp_path / "s"))
+        other.clock.advance(20)  # as the wall clock does
+        if is_renewed:
+            other.renew_leases()
+        other.pass_time(9)
+        assert (tx in other.transactions.running) == is_renewed
+        assert (other.tablet_transactions.find(tablet.id) is not None) == is_renewed
+
+
 class Evil:
     """Runs a command when it is unpickled, if one lets it."""
 

@@ -107,6 +107,11 @@ class Cluster:
         self.clock.after(passed)
         self.scheduler.abort_loaded()
 
+    def renew_leases(self) -> None:
+        """Renew the lease of every transaction, as a ping does."""
+        self.transactions.renew()
+        self.tablet_transactions.renew()
+
     def committing(self, transaction_id: str) -> AbstractContextManager[None]:
         """For the time that a commit is held between its arrival and its application."""
         return self.commits.accept(transaction_id)

@@ -62,6 +62,7 @@ def test_skip_and_times() -> None:
         calls = [call("get"), call("set"), call("get"), call("get"), call("get")]
         assert await outcomes(gate, *calls) == ["ok", "ok", "fail", "fail", "ok"]
         assert (gate.rule(rule).seen, gate.rule(rule).hits) == (4, 2)
+        assert gate.rule(rule).first_hit == calls[2].entry["n"]
 
     run(scenario)
 

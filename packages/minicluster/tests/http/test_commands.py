@@ -422,6 +422,7 @@ def test_save_and_load(fresh: testing.Running, tmp_path: Any) -> None:
     fresh.client.save(str(file))
     client.remove("//tmp/*")
     fresh.client.load(str(file))
+    fresh.client.renew_leases()
     assert len(list(client.pull_queue(queue, 0, 0))) == 5
     with testing.start(load=str(file)) as second:
         other = connect(second)

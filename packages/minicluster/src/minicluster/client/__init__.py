@@ -28,7 +28,10 @@ class ControlError(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """A rule as it was when asked for. `seen` counts matching calls, `hits` those acted upon."""
+    """A rule as it was when asked for. `seen` counts matching calls, `hits` those acted upon.
+
+    `first_hit` is the number of the first of these in the journal, or 0.
+    """
 
     id: int
     action: str
@@ -46,6 +49,7 @@ class Fault:
     pgid: int | None
     seen: int
     hits: int
+    first_hit: int
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,13 @@ class Client:
     def load(self, path: str) -> None:
         """Replace the whole state by a saved one; faults and journal stay."""
         self.request("POST", "/load", {"path": str(path)})
+
+    def renew_leases(self) -> None:
+        """Let every transaction live on as if its owner had pinged it now.
+
+        In a state that was saved a while ago, their leases have run out by the wall clock.
+        """
+        self.request("POST", "/leases")
 
     def record(self, folder: str | None, methods: Sequence[str] = ()) -> None:
         """Save the state into ``folder`` after each request of these methods, as `N.state`.

@@ -46,6 +46,8 @@ class Rule:
     id: int = 0
     seen: int = 0
     hits: int = 0
+    first_hit: int = 0
+    """The number of the first request that it hit, in the journal; 0 until then."""
 
     def __post_init__(self) -> None:
         if self.action not in ACTIONS:

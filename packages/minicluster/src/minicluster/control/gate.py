@@ -129,6 +129,7 @@ class Gate:
             if rule.seen <= rule.skip or (rule.times is not None and rule.hits >= rule.times):
                 continue
             rule.hits += 1
+            rule.first_hit = rule.first_hit or call.entry["n"]
             call.fault = rule.action
             if rule.action in HOLDING:
                 # No await between the hit and `hold`: a test that has seen the hit may release.

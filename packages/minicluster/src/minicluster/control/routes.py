@@ -20,7 +20,7 @@ from .operations import OperationsControl
 from .recorder import Recorder
 from .requests import Answer, as_json, body, number
 
-RULE_FIELDS = {field.name for field in fields(Rule)} - {"id", "seen", "hits"}
+RULE_FIELDS = {field.name for field in fields(Rule)} - {"id", "seen", "hits", "first_hit"}
 
 
 def routes(cluster: Cluster, gate: Gate) -> list[web.RouteDef]:
@@ -47,6 +47,7 @@ def routes(cluster: Cluster, gate: Gate) -> list[web.RouteDef]:
         ("POST", "/proxies", control.set_proxy),
         ("POST", "/save", control.save),
         ("POST", "/load", control.load),
+        ("POST", "/leases", control.renew_leases),
         ("POST", "/record", control.record),
         *OperationsControl(cluster).table(),
     ]
@@ -171,6 +172,10 @@ class Control:
 
     async def load(self, request: web.Request) -> Any:
         persist.load(self._cluster, _file(await body(request)))
+        return {}
+
+    async def renew_leases(self, request: web.Request) -> Any:
+        self._cluster.renew_leases()
         return {}
 
 

@@ -84,6 +84,11 @@ class Transactions:
             if not ping_ancestors:
                 break
 
+    def renew(self) -> None:
+        """Renew the lease of every transaction that is running."""
+        for transaction in self.running.values():
+            transaction.pinged = self._clock.now()
+
     def commit(self, transaction_id: str) -> None:
         """Hand the changes to the parent, or apply them to the nodes.
 

@@ -262,6 +262,11 @@ class TabletTransactions:
             raise
         self.commit(own.id)
 
+    def renew(self) -> None:
+        """Renew the lease of every transaction."""
+        for transaction in self._alive.values():
+            transaction.deadline = self._clock.now() + transaction.timeout
+
     def expire(self) -> None:
         """Aborts the transactions whose lease has run out."""
         now = self._clock.now()
