@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.faults import protocol
 from tests.faults.sweep.jobs import JOBS, LISTINGS, STUMBLING, VARIANTS, variant_of
-from tests.faults.sweep.points import COMMITS, LAST, MIDDLE, WRITES
+from tests.faults.sweep.points import COMMITS, LAST, MIDDLE, STARTS, WRITES
 from tests.faults.variants import Variant
 from tests.support.examples import STATEFUL
 from tests.support.server_errors import FULL as NEED_SPACE
@@ -131,7 +131,7 @@ _FILES = re.compile(r"(?:checkpoint/N/)?(state/.*_metadata|[^/@]+)")
 """What an object is for a class: a kind of files of a checkpoint, or a node with its attributes."""
 _FOREIGN = "home/"
 """The folder of all variants: an object of the variant itself has a name without it."""
-_STEPS = (*_STARTS, *(name.removeprefix("re") for name in _STARTS))
+STEPS = (*_STARTS, *(name.removeprefix("re") for name in _STARTS))
 FIRST_OF_LISTINGS = {
     "transactional": (
         ("MoveNode", "checkpoint/commits/N", KILLED_AFTER),
@@ -179,7 +179,7 @@ class Case:
 
         Reads of one object by one protocol are a class. So are requests about files of one kind.
         """
-        stage = self.place.partition("-")[0] if self.place in _STEPS else "batch"
+        stage = self.place.partition("-")[0] if self.place in STEPS else "batch"
         method, _, about = self.point.partition(":")[2].partition("~")[0].partition(".")
         file = _FILES.match(about)
         read = "read by HTTP" if is_http(method) else "read by RPC"
@@ -272,7 +272,9 @@ def _living(variant: Variant, point: Mapping[str, Any]) -> Iterator[str]:
     if point["in_transaction"] and is_write and place in _GONE:
         yield from (GONE, CLOCK)
     if place == "middle" and is_write and point["object"] in ("output", committed):
-        yield from (*OF_CLUSTER, *OF_TABLE)
+        is_with_data = point["method"] in NEED_SPACE
+        yield from (one for one in OF_CLUSTER if one != FULL_DISK or is_with_data)
+        yield from OF_TABLE
     # Without a transaction, nothing fences rows that a task has committed.
     is_of_rows = variant.guarantee != "transactional" and point["object"] == "output"
     if point["method"] in COMMITS and (point["object"] == committed or is_of_rows):
@@ -312,7 +314,7 @@ def _stumbles(variant: Variant, points: Points) -> Iterator[Case]:
     for point in points.get(variant.name, ()) if variant in STUMBLING else ():
         # In a batch, those who watch it read by HTTP, at times of their own.
         is_beside = (
-            point["place"] not in _STEPS and not point["is_write"] and is_http(point["method"])
+            point["place"] not in STEPS and not point["is_write"] and is_http(point["method"])
         )
         # An id differs each time. A lab's JVM may still load the state of its former variant.
         is_foreign = "#" in point["object"] or point["object"].startswith(_FOREIGN)
@@ -409,14 +411,22 @@ def distinct(cases: Iterable[Case], points: Points | None = None) -> list[Case]:
         if case in kept or not (case.fault in STUMBLES and case.variant in STUMBLING)
     ]
     by_name = {name: {str(one["name"]): one for one in found} for name, found in known.items()}
-    single = [case for case in every if case.fault in KILLS and not case.second]
+    killed = [case for case in every if case.fault in KILLS]
     alike: dict[tuple[str, ...], Case] = {}
-    for case in single:
-        first = _first_alike(by_name.get(case.variant.name, {}), case)
-        if (case.point, case.fault) == first or (case.variant.name, *first) not in alike:
-            alike[case.variant.name, *first] = case
-    left_out = {*single} - {*alike.values()}
+    for case in killed:
+        last = _last_kill(case)
+        first = _first_alike(by_name.get(case.variant.name, {}), last)
+        former = (case.point, case.fault) if case.second else ()
+        key = (case.variant.name, *former, *first)
+        if (last.point, last.fault) == first or key not in alike:
+            alike[key] = case
+    left_out = {*killed} - {*alike.values()}
     return [case for case in every if case not in left_out]
+
+
+def _last_kill(case: Case) -> Case:
+    """Return the kill of a case that comes last, as a case of its own."""
+    return replace(case, point=case.second, fault=KILLED_AFTER, second="") if case.second else case
 
 
 def _first_alike(points: Mapping[str, Mapping[str, Any]], case: Case) -> tuple[str, str]:
@@ -432,9 +442,10 @@ def _first_alike(points: Mapping[str, Mapping[str, Any]], case: Case) -> tuple[s
 def _leaves_nothing(point: Mapping[str, Any]) -> bool:
     """Return whether a driver that is killed after the request leaves what it would have before.
 
-    What is written in a transaction is gone with it, until it is committed.
+    What is written in a transaction is gone with it, until it is committed. A transaction without
+    writes holds nothing.
     """
-    return point["in_transaction"] and point["method"] not in COMMITS
+    return point["method"] in STARTS or (point["in_transaction"] and point["method"] not in COMMITS)
 
 
 def kills() -> tuple[int, int]:
