@@ -5,36 +5,42 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
-from minicluster.client import Entry, Fault
+from minicluster.client import Fault
 from minicluster.http.commands import COMMANDS
 from tests.faults.after_requests import Request, add_fault
 from tests.faults.sweep import cases
 from tests.faults.sweep.driver import SLOWER, Driver, StalledError, end_queries, until
-from tests.faults.sweep.playing import MissedError, Play
+from tests.faults.sweep.playing import TRANSACTION_SECONDS, MissedError, Play
 from tests.faults.sweep.points import Point, is_border, named
 from tests.faults.sweep.recording import RecordedLife, recovery
 from tests.support import server_errors
-from tests.support.remounts import Change, nothing, one_more_column, one_more_tablet, remount
+from tests.support.remounts import (
+    Change,
+    nothing,
+    one_more_column,
+    one_more_tablet,
+    remount,
+    with_column,
+)
 from ytstream.instance.lock import LOCK_SECONDS
 
-_TRANSACTION_SECONDS = 310
-"""The longest life of a transaction: SPYT's."""
 _AWAY_SECONDS, _FULL_SECONDS = 1.5, 60.0
 _ABSENT_SECONDS, _ROUNDS = 600.0, 3
 """A long absence, and the times that a driver finds the cluster away until it only waits."""
 _SLOW_SECONDS = 6.0
 _HIT_SECONDS = 180.0 * SLOWER
 """How long a fault may take to come; a start on a busy machine is slow."""
-_JOURNAL_SECONDS = 5.0 * SLOWER
-"""How long a request may take that is applied, and gets no reply."""
 _LISTING_SECONDS = 10.0
 """How long a listing may take to end after its commit was lost."""
+_NEXT_BATCH_SECONDS = 30.0 * SLOWER
+"""How long the commit is held for the listing's next batches. Its next batch may wait for it."""
 _QUIET_SECONDS = 1.0
 """When no request came for so long, the tasks that are not held back are done."""
-Cause = Callable[[Play, Point, RecordedLife], int]
-"""Makes a fault happen at a point; returns the output's rows before the case."""
+Cause = Callable[[Play, Point, RecordedLife], None]
+"""Makes a fault happen at a point. Raises MissedError where it did not."""
 
 
 def cause_of(fault: str) -> Cause:
@@ -47,8 +53,8 @@ def cause_of(fault: str) -> Cause:
 # -- killed: the state that the driver has left
 
 
-def _by_state(play: Play, point: Point, life: RecordedLife) -> int:
-    """Load the state that a killed driver has left; start a new one. Return the output's rows."""
+def _by_state(play: Play, point: Point, life: RecordedLife) -> None:
+    """Load the state that a killed driver has left; start a new one."""
     recording, case = play.recording, play.case
     n = point.n if case.fault == cases.KILLED_AFTER else point.n - 1
     state = recording.state_after(life, n)
@@ -58,20 +64,21 @@ def _by_state(play: Play, point: Point, life: RecordedLife) -> int:
         if second is None:
             raise MissedError("the start after the first fault has no such request")
         state = recording.state_after(again, second.n)
-    recording.load(state)
-    recording.control.journal.clear()
-    rows = play.output_rows()
+    _succeed(play, state)
+
+
+def _succeed(play: Play, state: str) -> None:
+    """Load the state that a killed driver has left, and start its successor."""
+    play.begin(state, killed=True)
     play.since = time.monotonic()
     play.arrive()
     play.start()
-    return rows
 
 
-def _overtaken(play: Play, point: Point, life: RecordedLife) -> int:
+def _overtaken(play: Play, point: Point, life: RecordedLife) -> None:
     """Hold a task's request back until the others are done; take that state for a kill's."""
     recording, control = play.recording, play.recording.control
-    recording.load(life.base)
-    control.journal.clear()
+    play.begin(life.base)
     state = str(recording.folder / "overtaken.state")
     with armed(play, point, action="delay") as rule:
         driver = play.start()
@@ -79,21 +86,15 @@ def _overtaken(play: Play, point: Point, life: RecordedLife) -> int:
         beside = _settled(play, point)
         control.save(state)
     driver.ask_to_end()
+    hit = hit_of(play, rule)
     control.faults.remove(rule)
-    _journal(play, point, rule)
-    verify(play, point, rule, control.journal()[-1].n)
+    verify(point, hit)
     if not beside:
         raise MissedError("no task has sent anything beside it")
     end_queries(recording.lab.spark)
     driver.end()
     control.faults.clear()
-    recording.load(state)
-    control.journal.clear()
-    rows = play.output_rows()
-    play.since = time.monotonic()
-    play.arrive()
-    play.start()
-    return rows
+    _succeed(play, state)
 
 
 def _settled(play: Play, point: Point) -> int:
@@ -119,13 +120,10 @@ def _beside(play: Play, point: Point) -> int:
 # -- alive: a rule of the cluster at the point
 
 
-def _living(play: Play, point: Point, life: RecordedLife) -> int:
+def _living(play: Play, point: Point, life: RecordedLife) -> None:
     """Start a driver from the life's beginning, and let the fault happen to it."""
-    recording = play.recording
-    recording.load(life.base)
-    recording.control.journal.clear()
-    rows = play.output_rows()
-    fault = play.case.fault
+    recording, fault = play.recording, play.case.fault
+    play.begin(life.base)
     with armed(play, point, **_order(fault, point.method)) as rule:
         # What lasts begins with the request, not when somebody has seen it.
         lasting = [
@@ -134,15 +132,22 @@ def _living(play: Play, point: Point, life: RecordedLife) -> int:
         ]
         driver = play.start()
         _await(play, rule, driver)
-        play.since, until_hit = time.monotonic(), _journal(play, point, rule)
+        play.since, hit = time.monotonic(), hit_of(play, rule)
+        if not lasting:  # what lasts would meet these requests, too
+            play.arrive()
         _ACTIONS.get(fault, _nothing)(play, rule)
+        refusing = [one for one in (rule, *lasting) if one.error]
+        refused = sum(recording.control.faults.get(one).hits for one in refusing)
         for one in lasting:
             recording.control.faults.remove(one)
+        if lasting:
+            play.arrive()
         play.over = time.time()
-    verify(play, point, rule, until_hit[-1].n, is_first=bool(lasting))
     if fault in cases.MUST_END:
         play.start_after(cases.MUST_END[fault][0])
-    return rows
+    verify(point, hit)
+    if refusing and not refused:
+        raise MissedError("no request needed disk space")
 
 
 _RULES: Mapping[str, Mapping[str, Any]] = {
@@ -159,8 +164,6 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
     cases.LATE[0]: {"action": "apply_late"},
 }
 
-_NO_DELAY: Mapping[str, Any] = {"action": "delay", "seconds": 0}
-
 
 def _order(fault: str, method: str) -> Mapping[str, Any]:
     """Return what the rule orders for the request at the point."""
@@ -169,8 +172,7 @@ def _order(fault: str, method: str) -> Mapping[str, Any]:
     if fault == cases.TOKEN:
         return {"action": "fail", "error": server_errors.token_expired(method)}
     if fault in _OF_SPACE:
-        error = server_errors.FULL.get(method)
-        return {"action": "fail", "error": error} if error else _NO_DELAY
+        return {"action": "fail", "error": server_errors.FULL[method]}
     return _RULES[fault if fault not in cases.LATE else cases.LATE[0]]
 
 
@@ -221,12 +223,17 @@ def _head(play: Play, skip: int = 0) -> Request:
 
 
 def _await(play: Play, rule: Fault, driver: Driver) -> None:
-    """Wait until the fault has happened. Raises MissedError."""
+    """Wait until the fault has happened.
+
+    Raises MissedError, or StalledError for a job that has left rows in the queue.
+    """
     faults = play.recording.control.faults
     try:
         until(lambda: faults.get(rule).hits or driver.is_over, "the fault", _HIT_SECONDS)
     except StalledError:
-        raise MissedError("the request did not come") from None
+        if play.recording.variant.is_listing or play.recording.drained()():
+            raise MissedError("the request did not come") from None
+        raise StalledError("the driver hangs before the fault") from None
     if not faults.get(rule).hits:
         # A job has no reason to: nothing has happened to it yet.
         play.verify_goes_on()
@@ -234,33 +241,18 @@ def _await(play: Play, rule: Fault, driver: Driver) -> None:
         raise error(f"the driver ended before: {driver.error}")
 
 
-def _journal(play: Play, point: Point, rule: Fault) -> list[Entry]:
-    """Return the journal once the request is in it: an applied one gets there after its hit."""
-    found: list[Entry] = []
-
-    def is_in() -> bool:
-        found[:] = play.recording.control.journal()
-        return any(e.fault == rule.action and e.method == point.method for e in found)
-
-    with suppress(StalledError):  # verify() says what was hit
-        until(is_in, "the request in the journal", _JOURNAL_SECONDS)
-    return found
+def hit_of(play: Play, rule: Fault) -> tuple[str, str]:
+    """Return method and object of the request that the rule has hit first."""
+    control = play.recording.control
+    number = control.faults.get(rule).first_hit
+    entries = [entry for entry in control.journal() if entry.n <= number]
+    return entries[-1].method, [*named(entries, play.recording.variant.root)][-1]
 
 
-def verify(play: Play, point: Point, rule: Fault, last: int, *, is_first: bool = False) -> None:
-    """Raise MissedError when the rule has hit a request of another class, up to number ``last``.
-
-    The rules that lead to it have hit requests before it. Of a fault that lasts, ``is_first``, any
-    of the hits may be the rule's.
-    """
-    entries = [entry for entry in play.recording.control.journal() if entry.n <= last]
-    hit = [
-        name
-        for entry, name in zip(entries, named(entries, play.recording.variant.root), strict=True)
-        if entry.fault == rule.action and entry.method == point.method
-    ]
-    if point.object not in (hit if is_first else hit[-1:]):
-        raise MissedError(f"the fault hit {point.method} of {hit[-1] if hit else 'nothing'}")
+def verify(point: Point, hit: tuple[str, str]) -> None:
+    """Raise MissedError when the fault has hit a request of another class."""
+    if hit != (point.method, point.object):
+        raise MissedError(f"the fault hit {' of '.join(hit)}")
 
 
 def _nothing(play: Play, rule: Fault) -> None:
@@ -326,6 +318,17 @@ def _proxy_starts(play: Play, rule: Fault) -> None:
             proxies.up(address)
 
 
+def _altered(play: Play, rule: Fault) -> None:
+    """Give the output a column more. A person adds it to tables.py before the next driver starts.
+
+    A table of totals cannot have a column that is no total: its job goes on with the former ones.
+    """
+    context = play.recording.context
+    if not context.job.totals:
+        play.corrected = replace(context, job=with_column(context.job))
+    _remounted(one_more_column)(play, rule)
+
+
 def _remounted(change: Change) -> Callable[[Play, Fault], None]:
     """Return what remounts the output; then the request goes on."""
 
@@ -344,13 +347,13 @@ _MOMENTS = {"late-raised": 1, "late-begun": 2, "late-first-batch": 3}
 def _late(play: Play, rule: Fault) -> None:
     """Apply the commit at its moment in the life of the next query."""
     if play.recording.variant.is_listing:
-        if play.case.fault == cases.LATE[0]:
-            # In two modes SPYT sends the rows again in another transaction, and the query goes on
-            # (YtDynTableUtils.runWithRetry).
-            with suppress(StalledError):
+        with suppress(StalledError):
+            if play.case.fault == cases.LATE[0]:
+                # In two modes SPYT sends the rows again in another transaction, and the query goes
+                # on (YtDynTableUtils.runWithRetry).
                 until(lambda: play.drivers[-1].is_over, "the listing ends", _LISTING_SECONDS)
-        else:
-            play.drain()
+            else:
+                play.drain(_NEXT_BATCH_SECONDS)
         play.recording.control.faults.release(rule)
         return
     faults, fault = play.recording.control.faults, play.case.fault
@@ -364,9 +367,7 @@ def _late(play: Play, rule: Fault) -> None:
     moment = add_fault(faults, steps, action="delay")
     try:
         _await(play, moment, play.drivers[-1])
-    except MissedError as error:
-        if play.recording.drained()():  # no row is left that would bring the next batch
-            raise
+    except StalledError as error:
         raise StalledError(f"after the commit was lost, {error}") from None
     faults.release(rule)
     faults.remove(moment)
@@ -380,11 +381,11 @@ _ACTIONS: Mapping[str, Callable[[Play, Fault], None]] = {
     cases.AWAY_LONG: _absent,
     cases.TOKEN: _ends,
     cases.PAUSED: _successor,
-    cases.GONE: _sleep(_TRANSACTION_SECONDS),
+    cases.GONE: _sleep(TRANSACTION_SECONDS),
     cases.CLOCK: _sleep(60),
     cases.PROXY: _proxy_starts,
     cases.REMOUNTED: _remounted(nothing),
     cases.RESHARDED: _remounted(one_more_tablet),
-    cases.ALTERED: _remounted(one_more_column),
+    cases.ALTERED: _altered,
     **dict.fromkeys(cases.LATE, _late),
 }

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from minicluster.client import Entry
 from tests.faults import protocol
-from tests.faults.sweep import history, oracle, ranges, repeats
+from tests.faults.sweep import cases, history, oracle, ranges, repeats
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.lab import PARTITIONS
 from tests.faults.sweep.playing import Play
-from tests.faults.sweep.recording import Recording
+from tests.faults.sweep.points import COMMITS, Point
+from tests.faults.sweep.recording import BATCH_ROWS, Recording
 from tests.support.examples import MERGE, TOTALS
 from tests.support.verdict import EXACT, FAILED, HELD, MISSED, STALLED, Verdict
 from ytstream.ledger import positions
 
+OF_ROWS = ("output", "rejected")
+"""Objects of the requests that write rows."""
+_APPLIED = (cases.KILLED_AFTER, cases.LOST_REPLY)
+"""Faults after which the request is applied."""
 _MOVES = ("AdvanceConsumer", "advance_queue_consumer")
 
 
@@ -42,6 +48,8 @@ class Result:
     """The history: rows that went in, requests, rows that were read."""
     journal: Sequence[Entry] = ()
     found: Mapping[str, Counter[str]] = field(default_factory=dict)
+    arrived: int = 0
+    """Rows that arrived while drivers were waited for."""
 
 
 def unplayed(case: Case) -> str:
@@ -52,7 +60,25 @@ def unplayed(case: Case) -> str:
     return MISSED if case.variant.is_listing else STALLED
 
 
-def judged(play: Play, before: int) -> Result:
+def may_cut_batch(case: Case, point: Point, points: Iterable[Point]) -> bool:
+    """Return whether the fault may cut off a batch some of whose rows are written.
+
+    A killed driver has left what the recording had at that request. Of one that lives, other tasks
+    may write rows before the failure of one ends the batch.
+    """
+    own = [other for other in points if other.place == point.place]
+    commits = [other.n for other in own if other.method in COMMITS and other.object == "ledger"]
+    if point.place in cases.STEPS or not commits:
+        return False
+    last = commits[-1]
+    if case.fault in (*cases.KILLS, cases.OVERTAKEN) and case.driver == cases.THREAD:
+        rows = (other.n for other in own if other.method in COMMITS and other.object in OF_ROWS)
+        left = point.n - (case.fault == cases.KILLED_BEFORE)
+        return case.fault == cases.OVERTAKEN or min(rows, default=last) <= left < last
+    return point.n < last or (point.n == last and case.fault not in _APPLIED)
+
+
+def judged(play: Play) -> Result:
     """Compare the tables with what must come of the rows that were sent."""
     recording, variant = play.recording, play.recording.variant
     columns, times = history.columns_of(variant), history.times_of(variant)
@@ -62,7 +88,7 @@ def judged(play: Play, before: int) -> Result:
     holds = tables.holds(may_repeat=variant.may_repeat) and not problems
     written = oracle.written_rows(recording.control.journal(), recording.context.settings.output)
     is_keyed = variant.guarantee == "idempotent"
-    rewritten = max(0, before + written - tables.rows["output"]) if is_keyed else 0
+    rewritten = max(0, (play.before or 0) + written - tables.rows["output"]) if is_keyed else 0
     said = "" if holds else "; ".join([*tables.examples, *problems[:2]])
     return Result(HELD if holds else FAILED, tables, said, rewritten=rewritten, found=found)
 
@@ -79,14 +105,17 @@ def explained(result: Result, play: Play) -> Result:
         return result
     may = protocol.explained(play.case.kind)
     repeated = result.tables.repeated
-    most = may.batches * _largest_batch(play.recording) if repeated or result.rewritten else 0
-    known = may.batches * repeats.PARTS
+    cut = may.batches * play.may_cut_batch
+    most = cut * _largest_batch(play.recording) if repeated or result.rewritten else 0
+    # Production would start another driver after one that has ended by itself at the very end.
+    drivers = len(play.drivers) + (play.drivers[-1].error is not None)
     happened = (
-        ("drivers", len(play.drivers), may.drivers),
+        ("drivers", drivers, may.drivers),
         ("failures", sum(driver.failures for driver in play.drivers), may.failures),
         ("rows repeated", repeated, most),
         ("rows written again", result.rewritten, most),
-        ("batches with repeated rows", len(_repeated_batches(play, result)), known),
+        ("times one row is there", _most_often(play, result), 1 + cut),
+        ("batches with repeated rows", len(_repeated_batches(play, result)), cut),
     )
     more = [f"{count} {what}, not {limit}" for what, count, limit in happened if count > limit]
     return replace(result, verdict=FAILED, said="; ".join(more)) if more else result
@@ -107,8 +136,29 @@ def _repeated_batches(play: Play, result: Result) -> set[int]:
     )
 
 
+def _most_often(play: Play, result: Result) -> int:
+    """Return how often a row is there that must be there once, at most."""
+    if not result.tables.repeated:
+        return 1
+    must = history.expected_of(play.recording.variant, play.sent)
+    return max(
+        (
+            math.ceil(count / must[output][text])
+            for output, rows in result.found.items()
+            for text, count in rows.items()
+        ),
+        default=1,
+    )
+
+
 def _largest_batch(recording: Recording) -> int:
-    """Return how many rows the largest batch has written, by the ledger."""
+    """Return how many rows a batch can have written.
+
+    Without state, it writes no more rows than it has read. With state, the ledger says how many the
+    largest batch has written.
+    """
+    if not recording.variant.is_stateful:
+        return BATCH_ROWS * recording.variant.queues
     query = f'rows_written from [{recording.context.settings.ledger}] where kind = "batch"'
     rows = recording.context.client.select_rows(query)
     return max((sum(row["rows_written"].values()) for row in rows), default=0)
@@ -125,11 +175,24 @@ def stopped(verdict: str, result: Result, play: Play, said: str) -> Result:
     )
     # An open window is of rows that were read: nothing of it is lost.
     waiting = tables.lost if play.recording.variant.is_stateful else min(left, tables.lost)
+    if play.recording.variant.is_listing and not tables.lost:
+        return result  # it has stalled only if rows wait
     tables = replace(tables, lost=tables.lost - waiting, waiting=waiting)
     # A total is without the rows that wait, and the newest row may be one of them.
     if play.recording.variant.processing in ("aggregate", TOTALS, MERGE):
         tables = replace(tables, repeated=0, wrong=0)
     return replace(result, verdict=verdict, tables=tables, said=said)
+
+
+def missed(result: Result, play: Play) -> Result:
+    """Return the result; a fault that has not happened at its point shows nothing but failures.
+
+    A failure is one all the same, but not of the control, which has a fault at a request that
+    nobody chose.
+    """
+    if not play.missed or (result.verdict != HELD and not play.recording.variant.is_listing):
+        return result
+    return replace(result, verdict=MISSED, said=play.missed)
 
 
 def resumed(play: Play) -> float:

@@ -370,7 +370,7 @@ class LateRun:
         here.faults = 1
         try:
             if case.fault == KILLED:
-                recording.load(str(recording.folder / f"{case.point.n}.state"))
+                recording.load_killed(str(recording.folder / f"{case.point.n}.state"))
                 problems = self._left()
                 here.drain()
             else:
@@ -461,7 +461,7 @@ def _kill(here: LateSite) -> None:
     here.end()
     control.record(None)
     states = sorted(folder.glob("*.state"), key=lambda path: int(path.stem))
-    here.recording.load(str(here.source.choice(states)))
+    here.recording.load_killed(str(here.source.choice(states)))
 
 
 def _disturb(here: LateSite) -> None:

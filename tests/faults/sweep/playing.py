@@ -20,11 +20,13 @@ from tests.faults.sweep.driver import (
     end_queries,
     is_final,
 )
-from tests.faults.sweep.lab import made_of
+from tests.faults.sweep.lab import PARTITIONS, made_of
 from tests.faults.sweep.recording import SEED, Recording
 from tests.faults.variants import Variant
 from ytstream.errors import code_of
 from ytstream.errors.error_codes import ErrorCode
+from ytstream.instance.lock import LOCK_SECONDS
+from ytstream.job import JobContext
 
 _FOLLOWING, FOLLOWING_BATCH = 20, 90
 """Rows that follow once the fault is over: they show that the job goes on. Of a batch of its own.
@@ -32,13 +34,18 @@ _FOLLOWING, FOLLOWING_BATCH = 20, 90
 ARRIVAL_SECONDS, _ARRIVING, _BURST, _ARRIVING_SEED = 5.0, 6, 90, 100
 """A production queue gets rows all the time: so many come so often while a driver is waited for,
 but for the last third of the patience: who keeps up with them has read all of them then."""
-EVERYWHERE, ONE_QUEUE, BURSTS, NOWHERE = "everywhere", "one queue", "bursts", "nowhere"
-ARRIVALS = (EVERYWHERE, ONE_QUEUE, BURSTS, NOWHERE)
-"""Where rows arrive: in each queue, in the first one alone, many in every third turn, or not."""
+EVERYWHERE, ONE_PLACE, BURSTS, NOWHERE = "everywhere", "one place", "bursts", "nowhere"
+ARRIVALS = (EVERYWHERE, ONE_PLACE, BURSTS, NOWHERE)
+"""Where rows arrive: in all partitions of all queues, in the first queue only or, if there is one
+queue, in its first partition only, many in every third turn, or not."""
 _ARRIVING_SECONDS = 120.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 """Between two attempts of a driver, as YTsaurus starts them."""
 _END_SECONDS = 30.0
+TRANSACTION_SECONDS = 310
+"""The longest life of a transaction: SPYT's."""
+_TURNS = (LOCK_SECONDS + 1, TRANSACTION_SECONDS + 1)
+"""How long after a driver was killed the next one works: its longer transactions live, or none."""
 
 
 def arrivals_of(case: Case) -> str:
@@ -63,7 +70,7 @@ def following(
 
 
 class MissedError(Exception):
-    """The fault did not happen at its point."""
+    """The fault did not happen at its point. What the drivers have done is judged all the same."""
 
 
 @dataclass
@@ -75,21 +82,47 @@ class Play:
     sent: list[dict[str, Any]] = field(default_factory=list)
     drivers: list[Driver] = field(default_factory=list)
     arrivals: int = 0
+    arrived: int = 0
+    """Rows that have arrived."""
+    before: int | None = None
+    """Rows of the first output before the case. None: it has not begun."""
+    missed: str = ""
+    """Why the fault did not happen at its point."""
+    may_cut_batch: bool = False
+    """Whether the fault may cut off a batch some of whose rows are written."""
+    corrected: JobContext | None = None
+    """The job with what a person has corrected in it after the fault."""
     since: float = field(default_factory=time.monotonic)
     """When the fault happened."""
     over: float | None = None
     """When it was over, by the clock of the journal; None: at once."""
 
+    def begin(self, state: str, *, killed: bool = False) -> None:
+        """Bring the cluster to the state with which the case begins: of a driver that was
+        ``killed``.
+
+        The transactions of a dead driver end with their timeout. Cases take turns: a successor
+        finds them alive, or gone.
+        """
+        if killed:
+            seconds = _TURNS[crc32(self.case.name.encode()) // len(ARRIVALS) % len(_TURNS)]
+            self.recording.load_killed(state, seconds)
+        else:
+            self.recording.load(state)
+        self.recording.control.journal.clear()
+        context = self.recording.context
+        self.before = int(context.client.get(f"{context.settings.output}/@row_count"))
+
     # -- drivers
 
     def start(self) -> Driver:
         """Start a driver, as a process of its own."""
-        driver = self.recording.driver()
+        driver = self.recording.driver(self.corrected)
         self.drivers.append(driver)
         driver.start()
         return driver
 
-    def drain(self) -> None:
+    def drain(self, patience: float = PATIENCE) -> None:
         """Wait until every row is in a batch, while new ones arrive.
 
         Another driver is started where production starts one: see is_final(). After half of the
@@ -101,8 +134,8 @@ class Play:
         arrival, pause, is_restarted = ARRIVAL_SECONDS, _FIRST_PAUSE, False
         while not is_drained():
             waited = time.monotonic() - begun
-            if waited > PATIENCE:
-                raise StalledError(f"rows stay in the queue for {PATIENCE:.0f} s")
+            if waited > patience:
+                raise StalledError(f"rows stay in the queue for {patience:.0f} s")
             if arrival < waited < _ARRIVING_SECONDS:
                 arrival += ARRIVAL_SECONDS
                 self.arrive()
@@ -135,6 +168,7 @@ class Play:
         error = self.drivers[-1].error
         if error is None or code_of(error) != code:
             raise EndedError(f"not {code}: {error}")
+        self.arrive()
         self.start()
 
     def _end_driver(self) -> None:
@@ -154,9 +188,12 @@ class Play:
             count = _BURST
         made, sent = made_of(variant), [*self.sent]
         queues = self.recording.context.settings.queues
-        for position, queue in enumerate(queues[:1] if how == ONE_QUEUE else queues):
+        partitions = 1 if how == ONE_PLACE and variant.queues == 1 else PARTITIONS
+        for position, queue in enumerate(queues[:1] if how == ONE_PLACE else queues):
             seed = seed_of(position, self.arrivals)
-            self._send(queue, oracle.arriving(variant, made, seed, count, sent))
+            rows = oracle.arriving(variant, made, seed, count, sent)
+            self._send(queue, rows, partitions)
+        self.arrived += len(self.sent) - len(sent)
 
     def follow(self) -> None:
         """Send what follows, and what brings out the rows that wait for the watermark."""
@@ -168,11 +205,6 @@ class Play:
             self._send(queues[0], [row])
             self.drain()
 
-    def _send(self, queue: str, rows: list[dict[str, Any]]) -> None:
-        self.recording.put(queue, rows)
+    def _send(self, queue: str, rows: list[dict[str, Any]], partitions: int = PARTITIONS) -> None:
+        self.recording.put(queue, rows, partitions)
         self.sent += rows
-
-    def output_rows(self) -> int:
-        """Return how many rows the first output has."""
-        context = self.recording.context
-        return int(context.client.get(f"{context.settings.output}/@row_count"))

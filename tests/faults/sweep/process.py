@@ -14,7 +14,7 @@ import time
 from contextlib import ExitStack, suppress
 
 from tests.faults.sweep import cases
-from tests.faults.sweep.injection import armed, verify
+from tests.faults.sweep.injection import armed, hit_of, verify
 from tests.faults.sweep.jobs import variant_of
 from tests.faults.sweep.lab import context_of
 from tests.faults.sweep.playing import MissedError, Play
@@ -47,15 +47,13 @@ def main(variant: str, proxy: str) -> int:
     return 0
 
 
-def kill(play: Play, point: Point, life: RecordedLife) -> int:
+def kill(play: Play, point: Point, life: RecordedLife) -> None:
     """Let the cluster kill a real driver at the point; start its successor in a thread.
 
     It cannot kill at the start of a master transaction: that of the lock is one more.
     """
     recording, case = play.recording, play.case
-    recording.load(life.base)
-    recording.control.journal.clear()
-    rows = play.output_rows()
+    play.begin(life.base)
     when = "before" if case.fault == cases.KILLED_BEFORE else "after"
     LOG.parent.mkdir(parents=True, exist_ok=True)
     with running(__name__, recording.lab.cluster.http, LOG, ROOT, recording.variant.name) as driver:
@@ -63,14 +61,15 @@ def kill(play: Play, point: Point, life: RecordedLife) -> int:
             with suppress(subprocess.TimeoutExpired):
                 driver.wait(_SECONDS)
             hits = recording.control.faults.get(rule).hits
+            hit = hit_of(play, rule) if hits else ("nothing", "")
         if not hits or driver.exit_code != -signal.SIGKILL:
             raise MissedError(f"the process was not killed: {driver.exit_code}, {driver.tail()}")
-    verify(play, point, rule, recording.control.journal()[-1].n)
     recording.control.faults.clear()
     recording.control.clock.advance(LOCK_SECONDS + 1)
     play.since = time.monotonic()
+    play.arrive()
     play.start()
-    return rows
+    verify(point, hit)
 
 
 if __name__ == "__main__":

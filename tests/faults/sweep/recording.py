@@ -22,6 +22,7 @@ from tests.faults.sweep.lab import PARTITION_ROWS, PARTITIONS, Lab
 from tests.faults.sweep.points import WRITES, Point, classified, places
 from tests.faults.variants import Variant
 from tests.support import state_stores
+from ytstream.instance.lock import LOCK_SECONDS
 from ytstream.job import JobContext
 from ytstream_tools.demo import crash_scenario
 from ytstream_tools.demo.job_sample import Sample
@@ -103,24 +104,31 @@ class Recording:
                 sent += rows
         return sent
 
-    def put(self, queue: str, rows: Sequence[dict[str, Any]]) -> None:
+    def put(self, queue: str, rows: Sequence[dict[str, Any]], partitions: int = PARTITIONS) -> None:
         """Append rows, dealt out over the partitions; of some kinds a few more than a batch."""
         self.context.client.insert_rows(
-            queue, [{**row, "$tablet_index": n % PARTITIONS} for n, row in enumerate(rows)]
+            queue, [{**row, "$tablet_index": n % partitions} for n, row in enumerate(rows)]
         )
 
     def load(self, state: str) -> None:
-        """Bring the cluster to a state; its clock goes on."""
-        before = self.control.clock.now()
+        """Bring the cluster to a state, whose clock is again as far ahead as it was then."""
         self.control.load(state)
-        self.control.clock.advance(max(0.0, before - self.control.clock.now()))
         state_stores.unload(self.lab.spark)
 
-    def driver(self) -> Driver:
-        """Return a new driver."""
+    def load_killed(self, state: str, seconds: float = LOCK_SECONDS + 1) -> None:
+        """Bring the cluster to a state so long after the driver was killed that has left it.
+
+        No successor works before the lock of the dead driver is over.
+        """
+        self.load(state)
+        self.control.renew_leases()
+        self.control.clock.advance(seconds)
+
+    def driver(self, context: JobContext | None = None) -> Driver:
+        """Return a new driver, of the job as it is or as ``context`` has it."""
         if self.variant.is_listing:
             return spyt_control.ListingDriver(self.context, self.lab.spark)
-        return Driver(self.context, self.lab.spark)
+        return Driver(context or self.context, self.lab.spark)
 
     def drained(self) -> Callable[[], bool]:
         """Return a function that is true once every row is in a batch."""
@@ -153,7 +161,7 @@ def recovery(
 ) -> RecordedLife:
     """Return the recorded life that follows a kill which has left ``state``."""
     if name not in recording.recoveries:
-        recording.load(state)
+        recording.load_killed(state)
         number = len(recording.recoveries)
         found = _recorded(recording, f"recovery-{number}", sent, ("next",), start="restart")
         recording.recoveries[name] = found

@@ -1,7 +1,8 @@
 """Whose rows an at_least_once job has written twice: rows of how many micro-batches.
 
-A fault explains the rows of the batch that it cuts off. One row more in each batch may be as many
-rows, and no fault explains them.
+A fault explains the rows of the batch that it cuts off. The next driver begins where that batch
+began and reads at least its rows, so all of them are in one batch of the ledger. One row more in
+each batch may be as many rows, and no fault explains them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from tests.faults.sweep import ranges
 from tests.faults.sweep.oracle import Row
 
 EVENT = "event_id"
-PARTS = 2
-"""The next driver plans its batches itself, so rows of the batch that was cut off may be in two."""
 
 
 def batches(

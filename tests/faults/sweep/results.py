@@ -57,6 +57,8 @@ class Line:
     """Failures that its drivers have counted."""
     resumed: float = 0.0
     """Seconds from the end of the fault until the next batch was committed."""
+    arrived: int = 0
+    """Rows that arrived while drivers were waited for. How is playing.arrivals_of()."""
     digest: str = ""
     """Of the parts that it was played with: see digest_of()."""
 

@@ -17,9 +17,11 @@ from tests.faults.sweep import cases, injection, judging, play, playing
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.driver import PATIENCE, EndedError, StalledError
 from tests.faults.sweep.jobs import LISTINGS, VARIANTS
+from tests.faults.sweep.lab import PARTITIONS
 from tests.faults.sweep.playing import Play
+from tests.faults.sweep.points import Point
 from tests.faults.variants import Variant
-from tests.support.verdict import ENDED, FAILED, HELD, NOT_HELD, STALLED, Verdict
+from tests.support.verdict import ENDED, FAILED, HELD, MISSED, NOT_HELD, STALLED, Verdict
 from ytstream.errors import JobError, RestartableError, SupersededError
 from ytstream.errors.error_codes import ErrorCode
 from ytstream.ledger import positions
@@ -68,14 +70,14 @@ class _Recording:
         self.lab = SimpleNamespace(spark=None)
         self.sample = SAMPLE
 
-    def driver(self) -> _Driver:
+    def driver(self, context: Any = None) -> _Driver:
         return _Driver(self.error is not None, self.error)
 
     def drained(self) -> Callable[[], bool]:
         return self.is_drained
 
-    def put(self, queue: str, rows: Any) -> None:
-        self.put_into.append(queue)
+    def put(self, queue: str, rows: Any, partitions: int = PARTITIONS) -> None:
+        self.put_into.append(queue if partitions == PARTITIONS else f"{queue}/0")
 
 
 def _play(recording: Any) -> Play:
@@ -134,7 +136,7 @@ def test_rows_arrive_while_a_driver_is_waited_for(
 @pytest.mark.parametrize(
     ("how", "queues", "rows"),
     [
-        (playing.ONE_QUEUE, ["//q0"] * 4, [6] * 4),
+        (playing.ONE_PLACE, ["//q0"] * 4, [6] * 4),
         (playing.BURSTS, ["//q0", "//q1"] * 2, [90] * 4),
         (playing.NOWHERE, [], []),
     ],
@@ -145,7 +147,7 @@ def test_rows_arrive_in_one_queue_in_bursts_or_nowhere(
     monkeypatch.setattr(playing, "arrivals_of", lambda case: how)
     found = _play(recording := _Recording(JOB, lambda: True))
     counts: list[int] = []
-    monkeypatch.setattr(recording, "put", lambda queue, rows: counts.append(len(rows)))
+    monkeypatch.setattr(recording, "put", lambda queue, rows, partitions: counts.append(len(rows)))
     for _ in range(4):
         found.arrive()
     assert counts == rows
@@ -153,6 +155,14 @@ def test_rows_arrive_in_one_queue_in_bursts_or_nowhere(
     for _ in range(4):
         found.arrive()
     assert recording.put_into == queues
+
+
+def test_rows_arrive_in_one_partition_of_the_only_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playing, "arrivals_of", lambda case: playing.ONE_PLACE)
+    found = _play(recording := _Recording(JOB._replace(queues=1), lambda: True))
+    found.arrive()
+    assert recording.put_into == ["//q0/0"]
+    assert found.arrived == 6
 
 
 def test_cases_take_turns_in_how_rows_arrive() -> None:
@@ -194,7 +204,7 @@ def test_a_job_may_end_where_its_output_was_altered() -> None:
     found.drivers[-1].error = ended
     former = recording.driver
 
-    def corrected() -> _Driver:
+    def corrected(context: Any = None) -> _Driver:
         recording.error = None
         return former()
 
@@ -211,23 +221,28 @@ class _Played(_Recording):
         super().__post_init__()
         self.control = SimpleNamespace(faults=SimpleNamespace(clear=lambda: None), journal=list)
 
-    def find(self, name: str) -> object:
-        return name
+    def find(self, name: str) -> Point:
+        return _point(2, "ModifyRows", "output")
 
     def life_of(self, point: object) -> Any:
-        return SimpleNamespace(sent=[{"time": 7}])
+        return SimpleNamespace(sent=[{"time": 7}], points=[])
 
 
+@pytest.mark.parametrize("said", ["", "the fault hit another request"], ids=["hit", "missed"])
 @pytest.mark.parametrize("is_drained", [False, True], ids=["before the rows", "after all rows"])
 def test_a_case_in_which_the_job_ends_is_not_held(
-    monkeypatch: pytest.MonkeyPatch, is_drained: bool
+    monkeypatch: pytest.MonkeyPatch, is_drained: bool, said: str
 ) -> None:
-    def held(found: Play, before: int) -> judging.Result:
+    """Not where the fault missed its point, either: a job has no reason to end then."""
+
+    def held(found: Play) -> judging.Result:
         return judging.Result(HELD)
 
-    def started(found: Play, point: object, life: object) -> int:
+    def started(found: Play, point: object, life: object) -> None:
+        found.before = 0
         found.start()
-        return 0
+        if said:
+            raise playing.MissedError(said)
 
     queue = SimpleNamespace(upper=(20,), consumed={0: 20 * is_drained})
     read = SimpleNamespace(queues=(queue,))
@@ -244,31 +259,42 @@ def test_a_case_in_which_the_job_ends_is_not_held(
     assert result.verdict in NOT_HELD
     assert result.said == "the job cannot continue"
     recording.error = None
-    assert play.play(case, recording).verdict == (HELD if is_drained else STALLED)
+    result = play.play(case, recording)
+    assert result.verdict == ((MISSED if said else HELD) if is_drained else STALLED)
+    if said and is_drained:
+        assert result.said == said
 
 
 @pytest.mark.parametrize(
-    ("fault", "drivers", "failures", "repeated", "said"),
+    ("fault", "drivers", "failures", "repeated", "cut", "said"),
     [
-        (cases.REFUSED, 1, 0, 0, ""),
-        (cases.REFUSED, 2, 0, 0, "2 drivers, not 1"),
-        (cases.REFUSED, 1, 1, 0, "1 failures, not 0"),
-        (cases.GONE, 1, 1, 0, ""),
-        (cases.GONE, 1, 2, 0, "2 failures, not 1"),
-        (cases.REFUSED, 1, 0, 40, ""),
-        (cases.REFUSED, 1, 0, 41, "41 rows repeated, not 40"),
+        (cases.REFUSED, 1, 0, 0, False, ""),
+        (cases.REFUSED, 2, 0, 0, True, "2 drivers, not 1"),
+        (cases.REFUSED, 1, 1, 0, True, "1 failures, not 0"),
+        (cases.GONE, 1, 1, 0, True, ""),
+        (cases.GONE, 1, 2, 0, True, "2 failures, not 1"),
+        (cases.REFUSED, 1, 0, 80, True, ""),
+        (cases.REFUSED, 1, 0, 81, True, "81 rows repeated, not 80"),
+        (cases.REFUSED, 1, 0, 1, False, "1 rows repeated, not 0"),
+        (cases.SLOW, 1, 0, 1, True, "1 rows repeated, not 0"),
     ],
 )
 @pytest.mark.parametrize("is_keyed", [False, True], ids=["in the table", "under a key"])
 def test_a_case_with_more_than_its_fault_explains_is_not_held(
-    fault: str, drivers: int, failures: int, repeated: int, said: str, is_keyed: bool
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
+    drivers: int,
+    failures: int,
+    repeated: int,
+    cut: bool,
+    said: str,
+    is_keyed: bool,
 ) -> None:
+    monkeypatch.setattr(judging, "_most_often", lambda play, result: 1)
     recording: Any = _Recording(JOB, lambda: True)
-    recording.context.settings.ledger = "//ledger"
-    batches = [{"rows_written": {"output": 30, "rejected": 10}}, {"rows_written": {"output": 3}}]
-    recording.context.client = SimpleNamespace(select_rows=lambda query: batches)
     found = _play(recording)
     found.case = Case(JOB, "middle:CommitTransaction.ledger", fault)
+    found.may_cut_batch = cut
     started: list[Any] = [_Driver(failures=failures), *[_Driver()] * (drivers - 1)]
     found.drivers = started
     result = judging.Result(HELD, Verdict(repeated=repeated))
@@ -277,6 +303,51 @@ def test_a_case_with_more_than_its_fault_explains_is_not_held(
         said = said.replace("repeated", "written again")
     judged = judging.explained(result, found)
     assert (judged.verdict, judged.said) == (FAILED if said else HELD, said)
+
+
+def test_a_driver_that_ends_at_the_very_end_counts_as_another_one() -> None:
+    recording: Any = _Recording(JOB, lambda: True)
+    found = _play(recording)
+    found.drivers[-1].error = RuntimeError("the query has ended")
+    judged = judging.explained(judging.Result(HELD), found)
+    assert (judged.verdict, judged.said) == (FAILED, "2 drivers, not 1")
+
+
+def _point(n: int, method: str, about: str, place: str = "middle") -> Point:
+    return Point(place, method, about, "first", True, False, 3, 0, n=n)
+
+
+BATCH = [
+    _point(1, "MoveNode", "checkpoint/offsets/N"),
+    _point(2, "ModifyRows", "output"),
+    _point(3, "CommitTransaction", "output"),
+    _point(4, "ModifyRows", "ledger"),
+    _point(5, "CommitTransaction", "ledger"),
+    _point(6, "MoveNode", "checkpoint/commits/N"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "cut"),
+    [
+        (cases.KILLED_BEFORE, [4, 5]),
+        (cases.KILLED_AFTER, [3, 4]),
+        (cases.REFUSED, [1, 2, 3, 4, 5]),
+        (cases.LOST_REPLY, [1, 2, 3, 4]),
+    ],
+)
+def test_a_fault_may_cut_a_batch_off_until_the_ledger_has_it(fault: str, cut: list[int]) -> None:
+    found = [
+        point.n
+        for point in BATCH
+        if judging.may_cut_batch(Case(JOB, point.name, fault), point, BATCH)
+    ]
+    assert found == cut
+
+
+def test_a_fault_in_a_start_cuts_no_batch_off() -> None:
+    point = _point(2, "CommitTransaction", "ledger", "start-begin")
+    assert not judging.may_cut_batch(Case(JOB, point.name, cases.DROPPED), point, [point])
 
 
 @both
@@ -328,23 +399,36 @@ def test_the_listing_gets_the_rows_of_the_job() -> None:
 
 
 @pytest.mark.parametrize("is_drained", [False, True], ids=["rows wait", "all rows are read"])
-def test_a_job_that_hangs_after_a_lost_commit_stalls(
-    monkeypatch: pytest.MonkeyPatch, is_drained: bool
+@pytest.mark.parametrize("variant", [JOB, LISTING], ids=["job", "listing"])
+def test_a_job_that_hangs_before_its_fault_stalls(
+    monkeypatch: pytest.MonkeyPatch, is_drained: bool, variant: Variant
 ) -> None:
-    """The fault has happened by then. Without rows, the next commit never comes."""
+    """Without rows the request never comes, and nobody has chosen what the control hangs at."""
 
-    def missed(found: Play, rule: object, driver: object) -> None:
-        raise playing.MissedError("the request did not come")
+    def hangs(*_: object) -> None:
+        raise StalledError("the fault")
 
-    recording: Any = _Recording(JOB, lambda: is_drained)
-    recording.context.settings.ledger = "//ledger"
+    recording: Any = _Recording(variant, lambda: is_drained)
     recording.control = SimpleNamespace(faults=None)
-    monkeypatch.setattr(injection, "_await", missed)
-    monkeypatch.setattr(injection, "add_fault", lambda *steps, **order: None)
+    monkeypatch.setattr(injection, "until", hangs)
     found, rule = _play(recording), SimpleNamespace()
-    found.case = Case(JOB, "middle:CommitTransaction.ledger", "late-first-batch")
-    with pytest.raises(playing.MissedError if is_drained else StalledError):
-        injection._late(found, cast("Any", rule))
+    is_missed = is_drained or variant.is_listing
+    with pytest.raises(playing.MissedError if is_missed else StalledError):
+        injection._await(found, cast("Any", rule), cast("Any", found.drivers[-1]))
+
+
+def test_the_control_gets_new_rows_before_it_counts_as_stalled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def follow(found: Play) -> None:
+        followed.append(found.recording.variant.is_listing)
+
+    followed: list[bool] = []
+    monkeypatch.setattr(Play, "follow", follow)
+    assert play._drain(_play(_Recording(LISTING, lambda: False))) == play.CONTINUED
+    with pytest.raises(StalledError):
+        play._drain(_play(_Recording(JOB, lambda: False)))
+    assert followed == [True]
 
 
 def test_the_control_has_one_queue_and_two_and_state() -> None:

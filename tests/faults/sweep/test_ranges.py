@@ -82,5 +82,5 @@ def test_a_batch_that_the_ledger_has_twice_or_not_does_not_hold(
         control=SimpleNamespace(journal=list),
     )
     monkeypatch.setattr(oracle, "read", lambda *_: history.expected_of(variant, sent))
-    play: Any = SimpleNamespace(recording=recording, sent=sent)
-    assert judging.judged(play, 0).verdict == verdict
+    play: Any = SimpleNamespace(recording=recording, sent=sent, before=0)
+    assert judging.judged(play).verdict == verdict

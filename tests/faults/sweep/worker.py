@@ -77,6 +77,7 @@ def line_of(name: str, result: Result, seconds: float, commit: str) -> results.L
         recovered=round(result.recovered, 2),
         rewritten=result.rewritten,
         said=result.said[:300],
+        arrived=result.arrived,
     )
 
 
