@@ -43,7 +43,9 @@ LINES = [
     replace(HELD, case=f"{NAME}:overtaken", recovered=3.0),
     replace(HELD, case=f"{COMMIT}:killed-after", verdict="failed", lost=2, said="output: lost []"),
     replace(HELD, case=f"{NAME}:dropped", verdict="missed"),
-    replace(HELD, case=f"{COMMIT}:killed-after+restart-raise:ModifyRows.ledger:killed-after"),
+    replace(
+        HELD, case=f"{COMMIT}:killed-after+restart-raise:CommitTransaction.ledger:killed-after"
+    ),
     replace(HELD, case="at_least_once-map-1:middle:ModifyRows.output:refused", repeated=12),
 ]
 PARTS = {"runtime": "abc", "harness": "def"}
