@@ -46,8 +46,8 @@ def with_column(job: Job) -> Job:
     def transform(*rows: DataFrame) -> DataFrame:
         return job.transform(*rows).withColumn(_ADDED.name, lit(None).cast(_ADDED.type))
 
-    outputs = {name: [*columns] for name, columns in job.outputs.items()}
-    outputs[next(iter(outputs))].append(_ADDED)
+    first = next(iter(job.outputs))
+    outputs = {**job.outputs, first: [*job.outputs[first], _ADDED]}
     return replace(job, outputs=outputs, transform=transform)
 
 
