@@ -168,7 +168,6 @@ class Play:
         error = self.drivers[-1].error
         if error is None or code_of(error) != code:
             raise EndedError(f"not {code}: {error}")
-        self.arrive()
         self.start()
 
     def _end_driver(self) -> None:
