@@ -90,7 +90,7 @@ def _play(driver: Any) -> Any:
     control = SimpleNamespace(clock=SimpleNamespace(advance=moved.append))
     cluster = SimpleNamespace(http="http", rpc=["one", "two"])
     recording: Any = SimpleNamespace(control=control, lab=SimpleNamespace(cluster=cluster))
-    recording.driver = lambda: SimpleNamespace(start=lambda: None)
+    recording.driver = lambda context: SimpleNamespace(start=lambda: None)
     play = Play(recording, Case(WINDOW, "middle:ModifyRows.output", cases.TOKEN))
     play.drivers.append(driver)
     return play, moved
