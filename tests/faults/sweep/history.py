@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import protocol
-from tests.faults.sweep import oracle, results
+from tests.faults.sweep import oracle, ranges, results
 from tests.faults.sweep.jobs import variant_of
 from tests.faults.sweep.lab import made_of
 from tests.faults.variants import Variant
@@ -53,8 +53,12 @@ def lines(
     sent: Iterable[oracle.Row],
     requests: Iterable[Mapping[str, Any]],
     found: Mapping[str, Counter[str]],
+    ledger: ranges.Ledger | None = None,
 ) -> Iterable[dict[str, Any]]:
-    """Yield a history: what it is of, the rows sent, the requests with faults, the rows read."""
+    """Yield a history: what it is of, the rows sent, the requests with faults, the rows read.
+
+    Then, of a job, the batches of its ledger and the ends of its queues.
+    """
     yield {"of": dict(head)}
     for row in sent:
         yield {"sent": {name: oracle.plain(value) for name, value in row.items()}}
@@ -63,6 +67,10 @@ def lines(
     for output, rows in found.items():
         for text, count in rows.items():
             yield {"read": output, "row": text, "times": count}
+    if ledger is not None:
+        for batch in ledger.batches:
+            yield {"batch": dict(batch)}
+        yield {"ends": dict(ledger.ends)}
 
 
 def write(folder: Path, name: str, history: Iterable[Mapping[str, Any]]) -> Path:
@@ -101,14 +109,20 @@ def check(path: Path) -> Judged:
         if "read" in one:
             found[one["read"]][one["row"]] += one["times"]
     tables = oracle.compared(expected_of(variant, sent), found)
-    return Judged(variant, tables, [*_broken(variant, tables, head)])
+    broken = [*_broken(variant, tables, head)]
+    if head.get("verdict") != MISSED:
+        batches = [one["batch"] for one in history if "batch" in one]
+        ends = (one["ends"] for one in history if "ends" in one)
+        broken += (
+            said for one in ends for said in ranges.of_history(batches, one).problems(len(sent))
+        )
+    return Judged(variant, tables, broken)
 
 
 def _broken(variant: Variant, tables: Verdict, head: Mapping[str, Any]) -> Iterator[str]:
     """Yield the promises that are broken. A case that missed its point has made none.
 
-    The ledger is not in the file: whether its batches read each row once, and how many rows the
-    largest one has, is in the verdict alone.
+    How many rows may be there twice is in the verdict alone.
     """
     verdict = head.get("verdict")
     if verdict == MISSED:

@@ -48,6 +48,8 @@ class Result:
     """The history: rows that went in, requests, rows that were read."""
     journal: Sequence[Entry] = ()
     found: Mapping[str, Counter[str]] = field(default_factory=dict)
+    ledger: ranges.Ledger | None = None
+    """Of a job: its batches, which must have read each row once."""
     arrived: int = 0
     """Rows that arrived while drivers were waited for."""
 
@@ -84,19 +86,20 @@ def judged(play: Play) -> Result:
     columns, times = history.columns_of(variant), history.times_of(variant)
     found = oracle.read(recording.context.client, variant.root, columns, times)
     tables = oracle.compared(history.expected_of(variant, play.sent), found)
-    problems = [] if variant.is_listing else _of_ranges(play)
+    ledger = None if variant.is_listing else _ledger(play)
+    problems = ledger.problems(len(play.sent)) if ledger else []
     holds = tables.holds(may_repeat=variant.may_repeat) and not problems
     written = oracle.written_rows(recording.control.journal(), recording.context.settings.output)
     is_keyed = variant.guarantee == "idempotent"
     rewritten = max(0, (play.before or 0) + written - tables.rows["output"]) if is_keyed else 0
     said = "" if holds else "; ".join([*tables.examples, *problems[:2]])
-    return Result(HELD if holds else FAILED, tables, said, rewritten=rewritten, found=found)
+    verdict = HELD if holds else FAILED
+    return Result(verdict, tables, said, rewritten=rewritten, found=found, ledger=ledger)
 
 
-def _of_ranges(play: Play) -> list[str]:
-    """Return where the batches of the ledger have not read each row once."""
+def _ledger(play: Play) -> ranges.Ledger:
     client, settings = play.recording.context.client, play.recording.context.settings
-    return ranges.of_ledger(client, settings.ledger, settings.queues, PARTITIONS, len(play.sent))
+    return ranges.of_ledger(client, settings.ledger, settings.queues, PARTITIONS)
 
 
 def explained(result: Result, play: Play) -> Result:

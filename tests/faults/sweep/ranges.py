@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Ends = Mapping[str, Mapping[int, int]]
@@ -47,12 +48,28 @@ def of_batch(batch: Mapping[str, Any]) -> Iterator[tuple[str, int, int, int]]:
             yield str(queue["path"]), int(partition), int(first), int(end)
 
 
-def of_ledger(
-    client: Any, ledger: str, queues: Sequence[str], partitions: int, sent: int
-) -> list[str]:
-    """Return what problems() says of a ledger and the queues as they are."""
+@dataclass(frozen=True)
+class Ledger:
+    """The batches of a ledger and the ends of its queues, as they are after a case."""
+
+    batches: Sequence[Mapping[str, Any]]
+    ends: Ends
+
+    def problems(self, sent: int) -> list[str]:
+        """Return what problems() says of them."""
+        return [*problems(self.batches, self.ends, sent)]
+
+
+def of_ledger(client: Any, ledger: str, queues: Sequence[str], partitions: int) -> Ledger:
+    """Return the batches of a ledger, and the queues as they are."""
     query = f'number, queues, rows_read from [{ledger}] where kind = "batch"'
-    return [*problems(client.select_rows(query), _ends(client, queues, partitions), sent)]
+    return Ledger([*client.select_rows(query)], _ends(client, queues, partitions))
+
+
+def of_history(batches: Sequence[Mapping[str, Any]], ends: Mapping[str, Any]) -> Ledger:
+    """Return what lines of JSON have of a ledger: their numbers of partitions are texts."""
+    known = {path: {int(one): end for one, end in rows.items()} for path, rows in ends.items()}
+    return Ledger(batches, known)
 
 
 def _ends(client: Any, queues: Sequence[str], partitions: int) -> Ends:

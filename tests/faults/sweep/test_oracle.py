@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.sweep import history, oracle
+from tests.faults.sweep import history, oracle, ranges
 from tests.faults.sweep.jobs import VARIANTS
 from tests.faults.variants import Variant
 from tests.support.examples import example
@@ -107,6 +107,23 @@ def test_the_first_line_of_a_history_is_judged_like_its_tables(
     path = history.write(tmp_path, case, lines)
     assert history.check(path).broken == broken
     assert history.main([str(path)]) == int(bool(broken))
+
+
+@pytest.mark.parametrize(("times", "broken"), [(1, 0), (2, 1), (0, 1)])
+def test_a_history_has_the_batches_that_read_each_row_once(
+    tmp_path: Path, times: int, broken: int
+) -> None:
+    sent, case = _sent(), f"{VARIANT.name}:middle:ModifyRows.output:refused"
+    rows = {"path": "//q", "rows": {"0": [0, len(sent)]}}
+    batches = [
+        {"number": number, "queues": [rows], "rows_read": len(sent)} for number in range(times)
+    ]
+    ledger = ranges.Ledger(batches, {"//q": {0: len(sent)}})
+    found = history.expected_of(VARIANT, sent)
+    lines = history.lines({"case": case, **_HEAD}, sent, [], found, ledger)
+    path = history.write(tmp_path, case, lines)
+    assert history.main([str(path)]) == broken
+    assert bool(history.check(path).broken) == bool(broken)
 
 
 def test_a_case_that_missed_its_point_has_broken_no_promise(tmp_path: Path) -> None:

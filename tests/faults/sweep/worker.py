@@ -85,7 +85,7 @@ def keep(folder: Path, line: results.Line, result: Result) -> Path:
     """Write the history of a case."""
     head, requests = asdict(line), map(asdict, result.journal)
     return history.write(
-        folder, line.case, history.lines(head, result.sent, requests, result.found)
+        folder, line.case, history.lines(head, result.sent, requests, result.found, result.ledger)
     )
 
 
