@@ -100,7 +100,7 @@ FULL = frozenset(
         ),
     }
 )  # fmt: skip
-"""Variants that meet every fault; the others meet kills alone."""
+"""Variants that meet every fault. The other jobs take turns: see of_turns()."""
 _LIVE = ("start-raise", "start-begin", "start-open", "middle", "rowless", "restart-begin")
 """Places in which a driver that lives meets a fault: each step of a start, and a batch between two.
 """
@@ -210,7 +210,7 @@ def cases_of(variant: Variant, points: Iterable[Mapping[str, Any]]) -> Iterator[
             yield from (Case(variant, name, kill) for kill in KILLS)
             if _is_side_by_side(point):
                 yield Case(variant, name, OVERTAKEN)
-        if is_full(variant, point["place"]):
+        if is_full(variant, point["place"]) or _takes_turns(variant, point["place"]):
             yield from (Case(variant, name, fault) for fault in _living(variant, point))
     if variant.name not in FULL and (variant.is_stateful or variant.connector != OWN):
         return
@@ -249,6 +249,39 @@ def _is_played(variant: Variant, point: Mapping[str, Any]) -> bool:
 def is_full(variant: Variant, place: str) -> bool:
     """Return whether the variant meets every fault in that place."""
     return variant.name in FULL and (place == "middle" or not variant.is_listing)
+
+
+def _takes_turns(variant: Variant, place: str) -> bool:
+    """Return whether the variant meets a part of the faults in that place, with others like it."""
+    is_job = not variant.is_listing and variant.store == ROCKSDB
+    return is_job and variant.name not in FULL and place == "middle"
+
+
+def of_turns(cases: Iterable[Case]) -> set[Case]:
+    """Return the cases of faults that jobs take turns in.
+
+    Each class of request meets each fault once for each kind of job: with state or without, with
+    one queue or two, on each connector. Processing types and guarantees take turns.
+    """
+    classes: dict[tuple[object, ...], list[Case]] = {}
+    for case in cases:
+        variant = case.variant
+        kind = (variant.is_stateful, variant.queues, variant.connector)
+        classes.setdefault((kind, *case.class_, case.fault), []).append(case)
+    played: Counter[object] = Counter()
+    found: set[Case] = set()
+    for key in sorted(classes, key=str):
+        least = min(
+            classes[key],
+            key=lambda case: (
+                played[case.variant.name, case.fault],
+                played[case.variant.name],
+                case.name,
+            ),
+        )
+        played.update([(least.variant.name, least.fault), least.variant.name])
+        found.add(least)
+    return found
 
 
 def _is_side_by_side(point: Mapping[str, Any]) -> bool:
@@ -398,11 +431,13 @@ def leading(cases: Sequence[Case], count: int) -> list[Case]:
 def distinct(cases: Iterable[Case], points: Points | None = None) -> list[Case]:
     """Return the cases that `make proof` plays.
 
-    Left out are kills that leave what another one does, and stumbles beyond sampled_stumbles().
+    Left out are kills that leave what another one does, stumbles beyond sampled_stumbles(), and
+    faults in which jobs take turns.
     """
     known = points if points is not None else _known_points()
     covered = covering(known) if points is not None else _covered()
-    kept = {*sampled_stumbles(covered)}.union(
+    stumbles = {*sampled_stumbles(covered)}
+    kept = stumbles.union(
         case for variant in STUMBLING for case in cases_of(variant, known.get(variant.name, ()))
     )
     every = [
@@ -410,6 +445,13 @@ def distinct(cases: Iterable[Case], points: Points | None = None) -> list[Case]:
         for case in cases
         if case in kept or not (case.fault in STUMBLES and case.variant in STUMBLING)
     ]
+    in_turn = {
+        case
+        for case in every
+        if _takes_turns(case.variant, case.place)
+        and not (case.fault in (*KILLS, OVERTAKEN) or case in stumbles)
+    }
+    skipped = in_turn - of_turns(in_turn)
     by_name = {name: {str(one["name"]): one for one in found} for name, found in known.items()}
     killed = [case for case in every if case.fault in KILLS]
     alike: dict[tuple[str, ...], Case] = {}
@@ -420,7 +462,7 @@ def distinct(cases: Iterable[Case], points: Points | None = None) -> list[Case]:
         key = (case.variant.name, *former, *first)
         if (last.point, last.fault) == first or key not in alike:
             alike[key] = case
-    left_out = {*killed} - {*alike.values()}
+    left_out = skipped | {*killed} - {*alike.values()}
     return [case for case in every if case not in left_out]
 
 
