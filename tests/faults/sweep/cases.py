@@ -257,6 +257,12 @@ def _takes_turns(variant: Variant, place: str) -> bool:
     return is_job and variant.name not in FULL and place == "middle"
 
 
+def is_in_turn(case: Case) -> bool:
+    """Return whether jobs take turns in the fault of a case, which others of them do not meet."""
+    is_kill = case.fault in (*KILLS, OVERTAKEN)
+    return not is_kill and _takes_turns(case.variant, case.place)
+
+
 def of_turns(cases: Iterable[Case]) -> set[Case]:
     """Return the cases of faults that jobs take turns in.
 
@@ -445,12 +451,7 @@ def distinct(cases: Iterable[Case], points: Points | None = None) -> list[Case]:
         for case in cases
         if case in kept or not (case.fault in STUMBLES and case.variant in STUMBLING)
     ]
-    in_turn = {
-        case
-        for case in every
-        if _takes_turns(case.variant, case.place)
-        and not (case.fault in (*KILLS, OVERTAKEN) or case in stumbles)
-    }
+    in_turn = {case for case in every if is_in_turn(case) and case not in stumbles}
     skipped = in_turn - of_turns(in_turn)
     by_name = {name: {str(one["name"]): one for one in found} for name, found in known.items()}
     killed = [case for case in every if case.fault in KILLS]

@@ -32,13 +32,15 @@ def of_proof() -> Sequence[Sequence[str]]:
 def rows(found: Iterable[Case]) -> list[Sequence[str]]:
     """Return the rows of the table: jobs with equal faults in equal places, then each such fault.
 
-    Stumbles are drawn from all places of several jobs, so they are in no cell.
+    Stumbles are drawn from all places of several jobs, and some faults from those of a batch, so
+    they are in no cell.
     """
     points = cases.load_points()
     undrawn = {
         case
         for variant in (*JOBS, *LISTINGS)
         for case in cases.cases_of(variant, points.get(variant.name, ()))
+        if not cases.is_in_turn(case)
     }
     alike: dict[tuple[tuple[str, frozenset[str]], ...], list[Variant]] = {}
     for variant, known in _by_variant(case for case in found if case in undrawn).items():

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from tests.faults.sweep import cases, coverage
+from tests.faults.sweep.cases import Case
+from tests.faults.sweep.jobs import VARIANTS
 from tests.faults.variants import Variant
 from tests.support.examples import STATEFUL
 
@@ -56,3 +61,26 @@ def test_the_names_of_jobs_are_told_in_few_words() -> None:
     listing = Variant("transactional", "map", is_listing=True)
     told = "`idempotent`: map (one queue or two); `transactional`, SPYT's example: map (one queue)"
     assert coverage.named([*jobs, listing]) == told
+
+
+def test_jobs_take_turns_in_the_faults_of_a_batch() -> None:
+    """Each kind of job meets each fault at each class of request once, and each job some of them.
+
+    Jobs with state that stumble meet what a stumbling cluster does elsewhere, too.
+    """
+
+    def classes(found: Iterable[Case]) -> Counter[tuple[object, ...]]:
+        return Counter(
+            (case.variant.is_stateful, case.variant.queues, case.variant.connector,
+             *case.class_, case.fault)
+            for case in found
+            if cases.is_in_turn(case) and case not in stumbles
+        )  # fmt: skip
+
+    stumbles = {*cases.sampled_stumbles()}
+    played = classes(cases.of_proof())
+    assert {*played.values()} == {1}
+    of_others = (case for case in cases.all_cases() if case.fault not in cases.STUMBLES)
+    assert {*played} >= {*classes(of_others)}
+    met = {case.variant.name for case in cases.of_proof() if cases.is_in_turn(case)}
+    assert met >= {variant.name for variant in VARIANTS} - cases.FULL
