@@ -4,6 +4,7 @@
 #   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
 #   make crash-matrix [ONLY=...]    a part of the names of its cases, or a regular expression
 #   make proof [ONLY=...] [SAMPLE=N] [LANES=N] [LIST=1]    likewise; so many cases; so many at once; their names
+#   make proof SPARK=... [SAMPLE=N]    on another Spark; the page is made of the default one's results
 #   make proof STUMBLES=1    jobs with state, on a cluster that stumbles: each class of request meets each fault
 #   make proof CHECK=FILE [SAMPLE=N] [SEED=N]    a file of results is held to the page, and N of its cases are played again
 #   make proof MUTANTS=1 [ONLY=...] [LIST=1]    the runtime without each fix: a test must turn red
@@ -127,9 +128,10 @@ journeys: setup-all ## the long tests that `make test` leaves out: it has a samp
 crash-matrix: setup ## two drivers: one paused, late or killed at every point of a batch, rows counted
 	@$(BIN)/python -m tests.faults.two_drivers --only "$(ONLY)"
 
-proof: setup ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
+proof: setup setup-$(SPARK) ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
 	@$(BIN)/python -m tests.faults.$(if $(MUTANTS),mutants,sweep) --only "$(ONLY)" \
-	  $(if $(CHECK),--check "$(CHECK)" $(if $(SEED),--seed $(SEED))) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(STUMBLES),--stumbles) $(if $(LANES),--lanes $(LANES)) $(if $(LIST),--list)
+	  $(if $(CHECK),--check "$(CHECK)" $(if $(SEED),--seed $(SEED))) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(STUMBLES),--stumbles) $(if $(LANES),--lanes $(LANES)) $(if $(LIST),--list) \
+	  $(if $(filter $(DEFAULT),$(SPARK)),,--spark $(SPARK))
 
 outages: setup ## the cluster goes away for ten minutes, HTTP or RPC for one; a job is stopped in every state
 	@$(BIN)/python -m tests.faults.two_drivers.outages --only "$(ONLY)"

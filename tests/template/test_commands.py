@@ -125,7 +125,7 @@ PROJECTS = (
 )
 OURS = (
     r"make (test|real( PROXY=.*)?|lint|lint test-all site audit|demo.*|test-quick|dist"
-    r"|proof( (ONLY='CASE'|SAMPLE=200|LIST=1|STUMBLES=1|CHECK=FILE SEED=7))?)"
+    r"|proof( (ONLY='CASE'|(SPARK=3.5 )?SAMPLE=200|LIST=1|STUMBLES=1|CHECK=FILE SEED=7))?)"
 )
 LEFT_OUT = {
     PROJECTS: LeftOut(f"a cluster's part is in {YTSTREAM}; {_TOO_LONG}", _TARGETS),

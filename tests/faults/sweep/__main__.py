@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from local_extensions.versions import SPARK, SPARK_VERSIONS
 from tests.faults.sweep import cases, counts, page, page_check, results, stumbles, summary, workers
 from tests.faults.sweep.driver import SLOWER
 from tests.faults.sweep.recording import SEED
@@ -59,8 +60,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="also cases that have a result")
     parser.add_argument("--check", type=Path, help="a file of results, which is held to the page")
     parser.add_argument("--seed", type=int, default=SEED, help="which of its cases are played")
-    parser.add_argument("--results", type=Path, default=results.RESULTS, help="where lines go")
+    parser.add_argument("--spark", default=SPARK, choices=SPARK_VERSIONS, help="of the workers")
+    parser.add_argument("--results", type=Path, help="where lines go")
     given = parser.parse_args(words)
+    given.results = given.results or results_of(given.spark)
     if given.check:
         return _checked(given.check, given.sample or page_check.CHECKED, given.seed, given.lanes)
     # A name may be of a case that the proof leaves out.
@@ -90,7 +93,15 @@ def main(words: Sequence[str] | None = None) -> int:
     # Ends like Ctrl-C, so that no worker outlives it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        lines = _played(wanted, parts, given.lanes, given.results, bool(given.only), given.minutes)
+        lines = _played(
+            wanted,
+            parts,
+            given.lanes,
+            given.results,
+            bool(given.only),
+            given.minutes,
+            given.spark,
+        )
     except KeyboardInterrupt:
         console.print("Interrupted. The results until here are kept.")
         return 130
@@ -109,6 +120,11 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.results == results.RESULTS:
         _summarise(parts)
     return exit_code(Counter(line.verdict for line in jobs))
+
+
+def results_of(spark: str) -> Path:
+    """Return where results of a Spark go. The page is made of those of the default one."""
+    return results.RESULTS if spark == SPARK else BUILD / f"spark-{spark}.jsonl"
 
 
 def _checked(path: Path, count: int, seed: int, lanes: int) -> int:
@@ -206,6 +222,7 @@ def _played(
     path: Path,
     has_history: bool,
     minutes: float,
+    spark: str = SPARK,
 ) -> list[results.Line]:
     """Play the cases; return their results."""
     lines: list[results.Line] = []
@@ -239,7 +256,8 @@ def _played(
             timer = threading.Timer(minutes * 60, board.clear)
             timer.daemon = True
             timer.start()
-        workers.run(board, min(count, len(wanted)), BUILD, heard, *[HISTORY][: int(has_history)])
+        words = [HISTORY][: int(has_history)]
+        workers.run(board, min(count, len(wanted)), BUILD, heard, *words, spark=spark)
     console.print(*board.problems, sep="\n")
     return lines
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from local_extensions.versions import SPARK
 from tests.faults.sweep import __main__ as command
 from tests.faults.sweep import cases, results, workers
 from tests.faults.sweep.cases import KILLED_AFTER, Case
 from tests.faults.variants import Variant
+from tests.support.project import environment_of
 from tests.support.verdict import HELD
 
 MAP, JOIN = Variant("transactional", "map"), Variant("transactional", "join")
@@ -66,7 +69,7 @@ def test_what_was_played_with_other_limits_is_no_result(
     case, path = Case(MAP, "middle:ModifyRows.output", KILLED_AFTER), tmp_path / "results.jsonl"
     line = results.Line(case.name, HELD, 0, 0, 1.0, 31, "abc")
 
-    def run(board: Any, count: int, folder: Path, heard: Any, *words: str) -> None:
+    def run(board: Any, count: int, folder: Path, heard: Any, *words: str, spark: str) -> None:
         heard(line)
 
     monkeypatch.setattr(command, "SLOWER", slower)
@@ -75,3 +78,10 @@ def test_what_was_played_with_other_limits_is_no_result(
     (played,) = command._played([case], {}, 1, path, False, 0)
     assert played.verdict == HELD
     assert len(results.read(path)) == count
+
+
+def test_a_worker_of_another_spark_has_its_packages_first() -> None:
+    python, _, code = workers.command_of("3.5")
+    assert python == str(environment_of("3.5") / "bin" / "python")
+    assert "sys.path += " in code  # behind those of its own environment
+    assert workers.command_of(SPARK) == [sys.executable, "-m", "tests.faults.sweep.worker"]

@@ -12,11 +12,12 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from local_extensions.versions import SPARK
 from tests.faults.sweep import results
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.driver import SLOWER
@@ -24,13 +25,14 @@ from tests.faults.sweep.jobs import variant_of
 from tests.faults.sweep.judging import unplayed
 from tests.faults.sweep.recording import SEED
 from tests.faults.sweep.worker import READY, RECORDED, RESULT
-from tests.support.project import ROOT
+from tests.support.project import ROOT, environment_of
 from tests.support.verdict import STALLED
 
 START_SECONDS, RECORD_SECONDS, CASE_SECONDS = 600.0 * SLOWER, 1200.0 * SLOWER, 900.0 * SLOWER
 """So long a worker may take to start, to record, and for a case."""
 MOST_CASES = 300
 """A JVM that has played so many cases is replaced."""
+_WORKER = "tests.faults.sweep.worker"
 MOST_FAILURES = 3
 """Recordings of a variant that failed, before it is left."""
 
@@ -93,16 +95,25 @@ def board_of(cases: Iterable[Case]) -> Board:
 
 
 def run(
-    board: Board, count: int, folder: Path, told: Callable[[results.Line], None], *words: str
+    board: Board,
+    count: int,
+    folder: Path,
+    told: Callable[[results.Line], None],
+    *words: str,
+    spark: str = SPARK,
 ) -> None:
-    """Play everything on the board in ``count`` workers; ``told`` hears of each result, in turn."""
+    """Play everything on the board in ``count`` workers; ``told`` hears of each result, in turn.
+
+    The workers run in the environment of ``spark``.
+    """
+    command = [*command_of(spark), str(folder), *words]
     heard: queue.Queue[results.Line | None] = queue.Queue()
     stop = threading.Event()
 
     def feed(number: int) -> None:
         try:
             while not stop.is_set() and (case := board.take(number)) is not None:
-                _play(board, case, number, folder, heard.put, stop, words)
+                _play(board, case, number, folder, heard.put, stop, command)
         finally:
             heard.put(None)
 
@@ -123,6 +134,22 @@ def run(
             thread.join(30)
 
 
+def command_of(spark: str) -> list[str]:
+    """Return the words that start a worker in the environment of a Spark.
+
+    Only the default one has what the template itself needs. Another one finds it there, behind its
+    own packages.
+    """
+    if spark == SPARK:
+        return [sys.executable, "-m", _WORKER]
+    more = [path for path in sys.path if path.endswith("site-packages")]
+    code = (
+        f"import runpy, sys; sys.path += {more!r}; "
+        f"runpy.run_module({_WORKER!r}, run_name='__main__', alter_sys=True)"
+    )
+    return [str(environment_of(spark) / "bin" / "python"), "-c", code]
+
+
 def _play(
     board: Board,
     first: Case,
@@ -130,11 +157,10 @@ def _play(
     folder: Path,
     heard: Callable[[results.Line], None],
     stop: threading.Event,
-    words: Iterable[str],
+    command: Sequence[str],
 ) -> None:
     """Let one worker play cases, the ``first`` and others, until it ends or has played enough."""
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "tests.faults.sweep.worker", str(folder), *words]
     with (folder / f"worker-{number}.log").open("a") as log:
         worker = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
