@@ -2,7 +2,7 @@
 #   make demo [GUARANTEE=...] [PROCESSING=...] [QUEUES=1|2] [SPARK=...]    without them: the template's defaults
 #   make conformance [PROXY=...]    without a proxy: the minicluster
 #   make fuzz [SECONDS=...] [SEED=...] [ONLY=requests|sequences]
-#   make crash-matrix [ONLY=...]    a part of the names of its cases, or a regular expression
+#   make crash-matrix [ONLY=...] [LANES=N]    a part of the names of its cases, or a regular expression
 #   make proof [ONLY=...] [SAMPLE=N] [LANES=N] [LIST=1]    likewise; so many cases; so many at once; their names
 #   make proof SPARK=... [SAMPLE=N]    on another Spark; the page is made of the default one's results
 #   make proof STUMBLES=1    jobs with state, on a cluster that stumbles: each class of request meets each fault
@@ -54,7 +54,7 @@ STAMP = $(call venv,$*)/.locked-$(shell cksum $(call lock,$*) packages/*/pyproje
 
 .DEFAULT_GOAL := help
 .PHONY: help prerequisites git java setup setup-all $(SPARKS:%=setup-%) $(SPARKS:%=installed-%) installed-tools demo test \
-  test-all test-quick journeys crash-matrix proof outages damage operations conformance test-cluster real spyt-tests fuzz bench lint audit site picture locks dist release
+  test-all test-more test-quick journeys crash-matrix proof outages damage operations conformance test-cluster real spyt-tests fuzz bench lint audit site picture locks dist release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -119,14 +119,17 @@ WORKERS := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2); e
 test: setup installed-tools ## the tests of a contributor, on the default Spark
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(LIMIT) -m "not ($(ALL_ONLY))"
 
-test-all: setup-all test journeys ## all tests: those of the other Spark versions and the long ones, too
+test-all: test test-more journeys crash-matrix ## everything: all tests, the crash matrix, a sample of the proof; hours
+	@$(MAKE) --no-print-directory proof SAMPLE=200
+
+test-more: setup-all ## the tests that `make test` leaves out: of the other Spark versions, and long ones
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(LIMIT) -m "(other_spark or thorough) and not journey"
 
-journeys: setup-all ## the long tests that `make test` leaves out: it has a sample of them
+journeys: setup-all ## the longest tests, one after the other: `make test` has a sample of them
 	@$(BIN)/pytest -m journey --ignore tests/faults/operations
 
 crash-matrix: setup ## two drivers: one paused, late or killed at every point of a batch, rows counted
-	@$(BIN)/python -m tests.faults.two_drivers --only "$(ONLY)"
+	@$(BIN)/python -m tests.faults.two_drivers --only "$(ONLY)" --lanes $(or $(LANES),$(WORKERS))
 
 proof: setup setup-$(SPARK) ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
 	@$(BIN)/python -m tests.faults.$(if $(MUTANTS),mutants,sweep) --only "$(ONLY)" \

@@ -17,7 +17,8 @@ from tests.support.project import ROOT
 
 OFFERED = {
     "template": [
-        "help", "setup", "setup-all", "demo", "dist", "test", "test-all", "journeys",
+        "help", "setup", "setup-all", "demo", "dist", "test", "test-all", "test-more",
+        "journeys",
         "crash-matrix", "proof", "outages", "damage", "operations", "test-quick", "conformance",
         "test-cluster", "real", "spyt-tests", "fuzz", "bench", "lint", "audit", "site", "picture",
         "release", "locks",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import re
 import signal
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -19,6 +21,7 @@ from rich.table import Table
 from yt.common import YtError
 
 from minicluster.client import ControlError
+from tests.faults.two_drivers import side_by_side
 from tests.faults.two_drivers.cases import CASES
 from tests.faults.two_drivers.job_site import (
     EndedError,
@@ -29,6 +32,7 @@ from tests.faults.two_drivers.job_site import (
     verify_goes_on,
 )
 from tests.faults.two_drivers.play import Result, play
+from tests.faults.two_drivers.side_by_side import Row
 from tests.faults.variants import Variant
 from tests.support.jvm import submit_args
 from tests.support.project import ROOT
@@ -68,6 +72,8 @@ def run(
     parser = argparse.ArgumentParser(description=said)
     parser.add_argument("--only", default="", help="a regular expression of the names to play")
     parser.add_argument("--list", action="store_true", help="show the names, play nothing")
+    parser.add_argument("--lanes", type=int, default=1, help="so many processes side by side")
+    parser.add_argument("--json", action="store_true", help="print each row as JSON, and no table")
     given = parser.parse_args(words)
     cases = [case for case in known if re.search(given.only, case.name)]
     if not cases:
@@ -79,23 +85,55 @@ def run(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ.setdefault("YTSTREAM_SUBMIT_ARGS", submit_args())
     LOGS.mkdir(parents=True, exist_ok=True)
-    table = Table(*COLUMNS, title=f"{len(cases)} cases", caption=f"logs of the drivers: {LOGS}")
+    rows = _rows(cases, play)
+    if given.lanes > 1:
+        spec = sys.modules["__main__"].__spec__
+        assert spec is not None  # `python -m`
+        rows = side_by_side.played(spec.name, side_by_side.shared(_names(cases), given.lanes))
+    return _told_as_json(rows) if given.json else _told(rows, len(cases))
+
+
+def _told_as_json(rows: Iterable[Row]) -> int:
+    """Print each row as a line of JSON; return 0 when each one holds."""
+    failed = 0
+    for row in rows:
+        print(json.dumps(row), flush=True)
+        failed += row[-1] != HELD
+    return int(failed > 0)
+
+
+def _told(rows: Iterable[Row], count: int) -> int:
+    """Print each row, and a table of all at the end; return 0 when each one holds."""
+    table = Table(*COLUMNS, title=f"{count} cases", caption=f"logs of the drivers: {LOGS}")
     table.columns[0].overflow = "fold"
     failed = 0
     try:
-        for variant, group in itertools.groupby(cases, lambda case: case.variant):
-            for row in _rows(variant, [*group], play):
-                console.print("  ".join(row))
-                table.add_row(*row)
-                failed += row[-1] != HELD
+        for row in rows:
+            console.print("  ".join(row))
+            table.add_row(*row)
+            failed += row[-1] != HELD
     finally:  # also when it was interrupted
         console.print(table)
     return int(failed > 0)
 
 
-def _rows(
+def _names(cases: Iterable[C]) -> dict[str, list[str]]:
+    """Return the names of cases by their variant."""
+    names: dict[str, list[str]] = {}
+    for case in cases:
+        names.setdefault(case.variant.name, []).append(case.name)
+    return names
+
+
+def _rows(cases: Sequence[C], play: Callable[[C, Site], Result]) -> Iterator[Row]:
+    """Play the cases; yield their rows of the table."""
+    for variant, group in itertools.groupby(cases, lambda case: case.variant):
+        yield from _rows_of(variant, [*group], play)
+
+
+def _rows_of(
     variant: Variant, cases: Sequence[C], play: Callable[[C, Site], Result]
-) -> Iterator[tuple[str, ...]]:
+) -> Iterator[Row]:
     """Play the cases of one variant; yield their rows of the table."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as sites:
         project = project_of(variant, Path(folder))

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.faults.two_drivers import __main__ as matrix
+from tests.faults.two_drivers import side_by_side
 from tests.faults.two_drivers.__main__ import main
 from tests.faults.two_drivers.cases import (
     CASES,
@@ -52,6 +53,21 @@ def test_a_part_of_the_name_chooses() -> None:
     assert chosen("") == [*CASES]
 
 
+def test_processes_side_by_side_play_each_case_once() -> None:
+    names = matrix._names(CASES)
+    parts = side_by_side.shared(names, 4)
+    assert sorted(name for part in parts for name in part) == sorted(case.name for case in CASES)
+    assert all(sum({*own} <= {*part} for part in parts) == 1 for own in names.values())
+    assert max(map(len, parts)) - min(map(len, parts)) < max(map(len, names.values()))
+    assert side_by_side.shared({"one": ["a", "b"]}, 4) == [["a", "b"]]
+
+
+def test_a_case_whose_process_has_ended_has_not_held() -> None:
+    rows = [*side_by_side.played("json.tool", [["a", "b"], ["c"]])]  # knows no --only
+    assert sorted(row[0] for row in rows) == ["a", "b", "c"]
+    assert {row[-1] for row in rows} == {"not played: exit code 2"}
+
+
 def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--only", "exactly-twice"])
@@ -70,7 +86,7 @@ def test_a_driver_that_has_ended_does_not_hold_whatever_the_tables_say(
     monkeypatch.setattr(matrix, "project_of", lambda variant, folder: folder)
     monkeypatch.setattr(matrix, "site_of", lambda variant, project, logs: site)
     case = CASES[0]
-    (row,) = matrix._rows(case.variant, [case], lambda case, site: Result(EXACT, "goes on"))
+    (row,) = matrix._rows_of(case.variant, [case], lambda case, site: Result(EXACT, "goes on"))
     assert row[-1] == wanted
 
 
