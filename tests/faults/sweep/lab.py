@@ -56,6 +56,8 @@ class Lab:
         """
         testing.empty(self.cluster, self._empty)
         context, sample = context_of(variant, self.cluster.http)
+        # It asks for them before each heavy request. The drivers have clients of their own.
+        context.client.config["proxy"]["enable_proxy_discovery"] = False  # type: ignore[attr-defined]
         context = changed(context) if changed else context
         with patch.object(job_objects, "LOCAL_QUEUE_TABLETS", PARTITIONS):
             job_objects.provision(context)
