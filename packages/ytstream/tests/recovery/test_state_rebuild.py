@@ -161,7 +161,7 @@ def test_each_kind_of_damage(
             job.client.write_file(path, data)
         job.send(40)
         said = _start(job)
-        record_property(f"{case.name}: the job", said or "goes on")
+        record_property(f"{case.name}: the job", str(said or "goes on"))
         assert said == (None if case.is_harmless else ErrorCode.STATE_DAMAGED), (case.name, path)
         if not case.is_harmless:
             lines = [*state_rebuild.rebuild(job.context, job.spark, job.tablets)]
@@ -205,7 +205,7 @@ def test_a_repair_that_is_killed_is_started_again(
         later = another_process(job)
         later.close()
         assert later.is_exact(), name
-        said[started or "goes on"] += 1
+        said[str(started or "goes on")] += 1
     record_property("killed at", len(killed))
     record_property("the job's next start", dict(said))
 
