@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -30,6 +31,8 @@ from tests.support.verdict import STALLED
 
 START_SECONDS, RECORD_SECONDS, CASE_SECONDS = 600.0 * SLOWER, 1200.0 * SLOWER, 900.0 * SLOWER
 """So long a worker may take to start, to record, and for a case."""
+_END_SECONDS = 60.0
+"""How long a worker may take to end its drivers."""
 MOST_CASES = 300
 """A JVM that has played so many cases is replaced."""
 _WORKER = "tests.faults.sweep.worker"
@@ -131,7 +134,7 @@ def run(
     finally:
         stop.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(_END_SECONDS + 5)
 
 
 def command_of(spark: str) -> list[str]:
@@ -193,7 +196,7 @@ def _play(
                     return
                 case = found
         finally:
-            _end(worker)
+            _end(worker, is_interrupted=stop.is_set())
 
 
 def _listen(worker: subprocess.Popen[str], answers: queue.Queue[str | None]) -> None:
@@ -239,13 +242,15 @@ def _write(worker: subprocess.Popen[str], line: str) -> None:
         worker.stdin.flush()
 
 
-def _end(worker: subprocess.Popen[str]) -> None:
-    """Let the worker end: its input is over. Kill it when it does not."""
+def _end(worker: subprocess.Popen[str], *, is_interrupted: bool) -> None:
+    """Let the worker end: its input is over, or it leaves its case. Kill it when it does not."""
     assert worker.stdin is not None
     with suppress(BrokenPipeError):
         worker.stdin.close()
+    if is_interrupted:
+        worker.send_signal(signal.SIGINT)
     try:
-        worker.wait(60)
+        worker.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
         worker.kill()
         worker.wait()
