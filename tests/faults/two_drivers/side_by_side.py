@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tests.support.project import ROOT
 
 Row = tuple[str, ...]
+_ROW = '["'
 _END_SECONDS = 120.0
 """How long a process may take to end its drivers."""
 
@@ -37,6 +38,8 @@ def played(module: str, parts: Sequence[Sequence[str]]) -> Iterator[Row]:
         left = [*part]
         assert process.stdout is not None
         for line in process.stdout:
+            if not line.startswith(_ROW):  # what cookiecutter says of a project
+                continue
             row = tuple(json.loads(line))
             left.remove(row[0])
             rows.put(row)
