@@ -37,15 +37,17 @@ def played(module: str, parts: Sequence[Sequence[str]]) -> Iterator[Row]:
     def listen(process: subprocess.Popen[str], part: Sequence[str]) -> None:
         left = [*part]
         assert process.stdout is not None
-        for line in process.stdout:
-            if not line.startswith(_ROW):  # what cookiecutter says of a project
-                continue
-            row = tuple(json.loads(line))
-            left.remove(row[0])
-            rows.put(row)
-        for name in left:  # its process has ended before
-            rows.put((name, "", "", "", "", f"not played: exit code {process.wait()}"))
-        rows.put(None)
+        try:
+            for line in process.stdout:
+                if not line.startswith(_ROW):  # what cookiecutter says of a project
+                    continue
+                row = tuple(json.loads(line))
+                left.remove(row[0])
+                rows.put(row)
+        finally:
+            for name in left:  # its process has ended before
+                rows.put((name, "", "", "", "", f"not played: exit code {process.wait()}"))
+            rows.put(None)
 
     try:
         for process, part in zip(processes, parts, strict=True):

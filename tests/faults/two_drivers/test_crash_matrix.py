@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,6 +68,19 @@ def test_a_case_whose_process_has_ended_has_not_held() -> None:
     rows = [*side_by_side.played("json.tool", [["a", "b"], ["c"]])]  # knows no --only
     assert sorted(row[0] for row in rows) == ["a", "b", "c"]
     assert {row[-1] for row in rows} == {"not played: exit code 2"}
+
+
+def test_rows_are_found_among_what_a_process_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """print("Made it.\\n  make demo"); print('["a", "1", "0", "0", "ended", "held"]')"""
+    monkeypatch.setattr(
+        side_by_side,
+        "_process",
+        lambda module, part: subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+        ),
+    )
+    rows = [*side_by_side.played("", [["a"]])]
+    assert rows == [("a", "1", "0", "0", "ended", "held")]
 
 
 def test_a_name_that_no_case_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
