@@ -83,7 +83,7 @@ public final class RejectedRows implements Serializable {
     OF_TASK.set(this);
   }
 
-  /** Send the last rows once there are no more, and do not wait: requests of the output are also under way. */
+  /** Send the remaining rows after the last one, and do not wait: requests of the output are also under way. */
   void flush() throws Exception {
     if (encoder != null && encoder.rows() > 0) send();
   }
