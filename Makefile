@@ -131,7 +131,9 @@ journeys: setup-all ## the longest tests, one after the other: `make test` has a
 crash-matrix: setup ## two drivers: one paused, late or killed at every point of a batch, rows counted
 	@$(BIN)/python -m tests.faults.two_drivers --only "$(ONLY)" --lanes $(or $(LANES),$(WORKERS))
 
-proof: setup setup-$(SPARK) ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
+proof: setup ## every case of docs/proof.md without a result for this runtime: hours; ONLY=... plays a case again
+	$(if $(filter $(SPARKS),$(SPARK)),,$(error SPARK=$(SPARK): give one of $(SPARKS)))
+	@$(if $(filter $(DEFAULT),$(SPARK)),,$(MAKE) --no-print-directory setup-$(SPARK))
 	@$(BIN)/python -m tests.faults.$(if $(MUTANTS),mutants,sweep) --only "$(ONLY)" \
 	  $(if $(CHECK),--check "$(CHECK)" $(if $(SEED),--seed $(SEED))) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(STUMBLES),--stumbles) $(if $(LANES),--lanes $(LANES)) $(if $(LIST),--list) \
 	  $(if $(filter $(DEFAULT),$(SPARK)),,--spark $(SPARK))
