@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
-
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import lit
-
-from ytstream import Job
-from ytstream.schema.columns import Column
 
 Change = Callable[[Any, str], None]
 """What happens to a table while it is unmounted: its client and its path."""
+ADDED = {"name": "added_later", "type": "string"}
+"""The column of one_more_column()."""
 
 
 def nothing(client: Any, path: str) -> None:
@@ -30,25 +25,11 @@ def one_more_tablet(client: Any, path: str) -> None:
         client.reshard_table(path, tablet_count=count + 1, sync=True)
 
 
-_ADDED = Column("added_later", "string")
-
-
 def one_more_column(client: Any, path: str) -> None:
     """Alter the table: it has one more column, which may be empty."""
     schema = client.get(f"{path}/@schema")
-    schema.append({"name": _ADDED.name, "type": _ADDED.type})
+    schema.append({**ADDED})
     client.alter_table(path, schema=schema)
-
-
-def with_column(job: Job) -> Job:
-    """Return the job with the column of one_more_column() in its first output, empty."""
-
-    def transform(*rows: DataFrame) -> DataFrame:
-        return job.transform(*rows).withColumn(_ADDED.name, lit(None).cast(_ADDED.type))
-
-    first = next(iter(job.outputs))
-    outputs = {**job.outputs, first: [*job.outputs[first], _ADDED]}
-    return replace(job, outputs=outputs, transform=transform)
 
 
 def remount(client: Any, path: str, change: Change = nothing) -> None:

@@ -150,7 +150,7 @@ def _differences(variant: Variant, tables: Verdict, head: Mapping[str, Any]) -> 
 
 
 def main(names: Sequence[str]) -> int:
-    """Print what each history says; return 1 if one breaks a promise, 2 if one is no history."""
+    """Print what each history says; return 1 for a broken promise, 2 for a file of another kind."""
     codes = {0}
     for name in names:
         try:

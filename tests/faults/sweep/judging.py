@@ -48,6 +48,8 @@ class Result:
     """The history: rows that went in, requests, rows that were read."""
     journal: Sequence[Entry] = ()
     found: Mapping[str, Counter[str]] = field(default_factory=dict)
+    must: Mapping[str, Counter[str]] = field(default_factory=dict)
+    """The rows that each output must have."""
     ledger: ranges.Ledger | None = None
     """Of a job: its batches, which must have read each row once."""
     arrived: int = 0
@@ -85,7 +87,8 @@ def judged(play: Play) -> Result:
     recording, variant = play.recording, play.recording.variant
     columns, times = history.columns_of(variant), history.times_of(variant)
     found = oracle.read(recording.context.client, variant.root, columns, times)
-    tables = oracle.compared(history.expected_of(variant, play.sent), found)
+    must = history.expected_of(variant, play.sent)
+    tables = oracle.compared(must, found)
     ledger = None if variant.is_listing else _ledger(play)
     problems = ledger.problems(len(play.sent)) if ledger else []
     holds = tables.holds(may_repeat=variant.may_repeat) and not problems
@@ -94,7 +97,7 @@ def judged(play: Play) -> Result:
     rewritten = max(0, (play.before or 0) + written - tables.rows["output"]) if is_keyed else 0
     said = "" if holds else "; ".join([*tables.examples, *problems[:2]])
     verdict = HELD if holds else FAILED
-    return Result(verdict, tables, said, rewritten=rewritten, found=found, ledger=ledger)
+    return Result(verdict, tables, said, rewritten=rewritten, found=found, must=must, ledger=ledger)
 
 
 def _ledger(play: Play) -> ranges.Ledger:
@@ -117,7 +120,7 @@ def explained(result: Result, play: Play) -> Result:
         ("failures", sum(driver.failures for driver in play.drivers), may.failures),
         ("rows repeated", repeated, most),
         ("rows written again", result.rewritten, most),
-        ("times one row is there", _most_often(play, result), 1 + cut),
+        ("times one row is there", _most_often(result), 1 + cut),
         ("batches with repeated rows", len(_repeated_batches(play, result)), cut),
     )
     more = [f"{count} {what}, not {limit}" for what, count, limit in happened if count > limit]
@@ -126,27 +129,23 @@ def explained(result: Result, play: Play) -> Result:
 
 def _repeated_batches(play: Play, result: Result) -> set[int]:
     """Return the ledger's batches some of whose rows are in an output too often."""
-    if not (result.tables.repeated and play.recording.variant.may_repeat):
+    context = play.recording.context
+    if not result.tables.repeated or result.ledger is None:
         return set()
-    recording, variant = play.recording, play.recording.variant
-    client, settings = recording.context.client, recording.context.settings
-    must = history.expected_of(variant, play.sent)
+    queues = context.settings.queues
     return repeats.batches(
-        {name: found - must[name] for name, found in result.found.items()},
-        history.columns_of(variant),
-        {path: client.select_rows(f"* from [{path}]") for path in settings.queues},
-        client.select_rows(f'number, queues from [{settings.ledger}] where kind = "batch"'),
+        {name: found - result.must[name] for name, found in result.found.items()},
+        history.columns_of(play.recording.variant),
+        {path: context.client.select_rows(f"* from [{path}]") for path in queues},
+        result.ledger.batches,
     )
 
 
-def _most_often(play: Play, result: Result) -> int:
+def _most_often(result: Result) -> int:
     """Return how often a row is there that must be there once, at most."""
-    if not result.tables.repeated:
-        return 1
-    must = history.expected_of(play.recording.variant, play.sent)
     return max(
         (
-            math.ceil(count / must[output][text])
+            math.ceil(count / result.must[output][text])
             for output, rows in result.found.items()
             for text, count in rows.items()
         ),

@@ -10,6 +10,7 @@ from tests.faults.sweep.cases import Case
 from tests.faults.sweep.jobs import VARIANTS
 from tests.faults.variants import Variant
 from tests.support.examples import STATEFUL
+from tests.support.server_errors import FULL
 
 
 def test_jobs_with_state_are_killed_in_each_kind_of_batch() -> None:
@@ -61,6 +62,27 @@ def test_the_names_of_jobs_are_told_in_few_words() -> None:
     listing = Variant("transactional", "map", is_listing=True)
     told = "`idempotent`: map (one queue or two); `transactional`, SPYT's example: map (one queue)"
     assert coverage.named([*jobs, listing]) == told
+
+
+def test_an_account_is_full_only_where_a_request_needs_space() -> None:
+    full = {case.point for case in cases.all_cases() if case.fault == cases.FULL_DISK}
+    methods = {point.partition(":")[2].partition(".")[0] for point in full}
+    assert methods
+    assert methods <= {*FULL}
+
+
+def test_a_kill_after_a_transaction_was_opened_leaves_what_was_there_before() -> None:
+    points = {
+        name: {"name": name, "is_write": True, "method": method, "in_transaction": False,
+               "after": after}
+        for name, method, after in (
+            ("first", "set", ""), ("opened", "StartTransaction", "first"), ("last", "set", "opened")
+        )
+    }  # fmt: skip
+    variant = VARIANTS[0]
+    for point, kill in (("opened", cases.KILLED_AFTER), ("last", cases.KILLED_BEFORE)):
+        alike = cases._first_alike(points, Case(variant, point, kill))
+        assert alike == ("first", cases.KILLED_AFTER)
 
 
 def test_jobs_take_turns_in_the_faults_of_a_batch() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,7 +18,7 @@ from tests.faults.sweep import cases, injection, judging, play, playing
 from tests.faults.sweep.cases import Case
 from tests.faults.sweep.driver import PATIENCE, EndedError, StalledError
 from tests.faults.sweep.jobs import LISTINGS, VARIANTS
-from tests.faults.sweep.lab import PARTITIONS
+from tests.faults.sweep.lab import PARTITIONS, made_of
 from tests.faults.sweep.playing import Play
 from tests.faults.sweep.points import Point
 from tests.faults.variants import Variant
@@ -290,7 +291,6 @@ def test_a_case_with_more_than_its_fault_explains_is_not_held(
     said: str,
     is_keyed: bool,
 ) -> None:
-    monkeypatch.setattr(judging, "_most_often", lambda play, result: 1)
     recording: Any = _Recording(JOB, lambda: True)
     found = _play(recording)
     found.case = Case(JOB, "middle:CommitTransaction.ledger", fault)
@@ -343,6 +343,77 @@ def test_a_fault_may_cut_a_batch_off_until_the_ledger_has_it(fault: str, cut: li
         if judging.may_cut_batch(Case(JOB, point.name, fault), point, BATCH)
     ]
     assert found == cut
+
+
+def test_rows_arrive_while_a_fault_lasts_that_lets_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that is away would refuse them: they come once it is back."""
+    happened: list[str] = []
+    faults = SimpleNamespace(
+        add=lambda **order: happened.append("lasting"), remove=lambda rule: happened.append("over")
+    )
+    for name in ("begin", "start", "arrive"):
+        monkeypatch.setattr(Play, name, lambda found, *given, name=name: happened.append(name))
+    monkeypatch.setattr(injection, "armed", lambda *given, **order: nullcontext(None))
+    monkeypatch.setattr(injection, "_await", lambda *given: None)
+    point = _point(2, "ModifyRows", "output")
+    monkeypatch.setattr(injection, "hit_of", lambda *given: (point.method, point.object))
+    recording: Any = _Recording(JOB, lambda: True)
+    recording.control = SimpleNamespace(faults=faults)
+    for fault in (cases.REFUSED, cases.AWAY):
+        monkeypatch.setitem(
+            injection._ACTIONS, fault, lambda *given: happened.append("what it does")
+        )
+        found = Play(recording, Case(JOB, point.name, fault))
+        injection._living(found, point, cast("Any", SimpleNamespace(base="")))
+    assert happened == [
+        "begin", "start", "arrive", "what it does",
+        "begin", "lasting", "start", "what it does", "over", "arrive",
+    ]  # fmt: skip
+
+
+def test_a_successor_finds_the_transactions_of_the_dead_driver_or_none() -> None:
+    loaded: list[float] = []
+    recording: Any = _Recording(JOB, lambda: True)
+    recording.load_killed = lambda state, seconds: loaded.append(seconds)
+    recording.control = SimpleNamespace(journal=SimpleNamespace(clear=lambda: None))
+    recording.context.settings.output = "//o"
+    recording.context.client = SimpleNamespace(get=lambda path: 0)
+    for n in range(40):
+        Play(recording, Case(JOB, f"middle:ModifyRows.{n}", cases.KILLED_AFTER)).begin(
+            "", killed=True
+        )
+    assert {*loaded} == {31, 311}
+    assert min(loaded.count(31), loaded.count(311)) > 10
+
+
+@pytest.mark.parametrize(("times", "verdict"), [(2, HELD), (3, FAILED)])
+def test_a_fault_explains_each_row_of_a_batch_once_more(times: int, verdict: str) -> None:
+    variant = Variant("at_least_once", "window")  # its rows have no event
+    found = _play(_Recording(variant._replace(processing="map"), lambda: True))
+    found.may_cut_batch = True
+    rows = {"output": Counter({"a": times, "b": 2})}
+    must = {"output": Counter({"a": 1, "b": 2})}
+    result = judging.Result(HELD, Verdict(repeated=times - 1), found=rows, must=must)
+    assert judging.explained(result, found).verdict == verdict
+
+
+def test_a_stall_of_the_control_has_rows_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = SimpleNamespace(queues=(SimpleNamespace(upper=(20,), consumed={0: 0}),))
+    monkeypatch.setattr(positions, "read", lambda client, settings: read)
+    for lost, verdict in ((0, HELD), (3, STALLED)):
+        recording: Any = _Recording(LISTING, lambda: False)
+        recording.context.client = None
+        result = judging.Result(HELD, Verdict(lost=lost))
+        assert judging.stopped(STALLED, result, _play(recording), "").verdict == verdict
+
+
+def test_the_next_driver_of_an_altered_output_has_its_column() -> None:
+    job = made_of(JOB).job
+    altered = injection.with_column(job)
+    assert [column.name for column in altered.output_columns["output"]] == [
+        *(column.name for column in job.output_columns["output"]), "added_later",
+    ]  # fmt: skip
+    assert altered.outputs["rejected"] is job.outputs["rejected"]
 
 
 def test_a_fault_in_a_start_cuts_no_batch_off() -> None:

@@ -48,7 +48,6 @@ def test_a_fault_explains_the_rows_of_one_batch(
 ) -> None:
     variant = Variant("at_least_once", "map")
     monkeypatch.setattr(judging, "_repeated_batches", lambda play, result: numbers)
-    monkeypatch.setattr(judging, "_most_often", lambda play, result: 2)
     play: Any = SimpleNamespace(
         case=Case(variant, "middle:ModifyRows.output", "refused"),
         recording=SimpleNamespace(variant=variant),
